@@ -1,0 +1,53 @@
+/* Bodies to tensors and back. No sockets: bytes come in pieces of any size, as they arrive. */
+#ifndef WEIR_SERVER_CODEC_CODEC_H
+#define WEIR_SERVER_CODEC_CODEC_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "engine/job.h"
+#include "engine/status.h"
+#include "engine/tensor.h"
+#include "server/bytes.h"
+
+enum codec_format {
+    CODEC_JSON,    /* {"instances": [...]} in, {"predictions": [...]} out */
+    CODEC_RAW_F32, /* little-endian float32, row after row, nothing else */
+};
+
+struct decoder;
+
+struct decoder_options {
+    enum codec_format format;
+    const struct signature *signature; /* must outlive the decoder */
+    size_t body_bytes;                 /* announced length, a hint for the first allocation; 0 if unknown */
+    uint32_t max_rows;                 /* more is INVALID; UINT32_MAX for no limit of its own */
+};
+
+/* The tensors of one finished body. Each data is one malloc'd block, as is the array. */
+struct decoded {
+    uint32_t rows;
+    struct job_tensor *inputs; /* signature->input_count of them */
+};
+
+/* Errors: UNSUPPORTED (a signature this format cannot carry), NO_MEMORY. Owner: the caller, by decoder_close. */
+enum weir_status decoder_open(const struct decoder_options *options, struct decoder **out,
+                              struct weir_error *err) WEIR_CHECKED;
+
+/* Reads the next piece of the body; it may end anywhere, also inside a number. Nothing of bytes is kept by pointer.
+ * Errors: INVALID, naming row and column or the byte's offset in the body; NO_MEMORY. After an error only close. */
+enum weir_status decoder_feed(struct decoder *decoder, const char *bytes, size_t size,
+                              struct weir_error *err) WEIR_CHECKED;
+
+/* Ends the body. On OK the tensors are the caller's (decoded_release). Errors: as decoder_feed. */
+enum weir_status decoder_finish(struct decoder *decoder, struct decoded *out, struct weir_error *err) WEIR_CHECKED;
+void decoder_close(struct decoder *decoder);
+
+void decoded_release(struct decoded *decoded, int input_count);
+
+/* Appends the answer to out. JSON refuses values that are not finite: NON_FINITE, naming row and column (in which case
+ * out is as before). */
+enum weir_status codec_encode(enum codec_format format, const struct signature *signature, uint32_t rows,
+                              const struct job_tensor *outputs, struct bytes *out, struct weir_error *err) WEIR_CHECKED;
+
+#endif

@@ -1,0 +1,37 @@
+/* A histogram with fixed bounds. One thread writes, any thread reads. */
+#ifndef WEIR_SERVER_OBSERVE_HISTOGRAM_H
+#define WEIR_SERVER_OBSERVE_HISTOGRAM_H
+
+#include <stdatomic.h>
+#include <stdint.h>
+
+#include "server/bytes.h"
+
+enum { HISTOGRAM_MAX_BOUNDS = 24 };
+
+struct histogram {
+    const double *bounds; /* rising upper bounds, without +Inf; must outlive the histogram */
+    int bound_count;
+    _Atomic uint64_t buckets[HISTOGRAM_MAX_BOUNDS + 1]; /* not cumulative; the last is +Inf */
+    _Atomic double sum;
+};
+
+void histogram_init(struct histogram *histogram, const double *bounds, int bound_count);
+
+/* thread: the histogram's one writer. */
+void histogram_add(struct histogram *histogram, double value);
+
+/* Adds the counts of one histogram to a plain copy for printing. */
+struct histogram_total {
+    const double *bounds;
+    int bound_count;
+    uint64_t buckets[HISTOGRAM_MAX_BOUNDS + 1];
+    double sum;
+};
+void histogram_collect(const struct histogram *from, struct histogram_total *into);
+
+/* Appends name_bucket, name_sum and name_count lines; labels is `model="m",version="1"` or "". Buckets are cumulative and
+ * equal to _count, whatever was written meanwhile. */
+void histogram_render(const struct histogram_total *total, const char *name, const char *labels, struct bytes *out);
+
+#endif

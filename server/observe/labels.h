@@ -1,0 +1,52 @@
+/* The closed sets that metric labels are taken from: nothing a client sends becomes a label. */
+#ifndef WEIR_SERVER_OBSERVE_LABELS_H
+#define WEIR_SERVER_OBSERVE_LABELS_H
+
+/* X(name, text): the route template of a request. */
+#define ROUTE_LIST(X)                                                                                                  \
+    X(PREDICT, "/predict")                                                                                             \
+    X(HEALTH, "/health")                                                                                               \
+    X(METRICS, "/metrics")                                                                                             \
+    X(ROOT, "/")                                                                                                       \
+    X(OTHER, "other")
+
+/* X(name, text): why a request got its code. */
+#define REASON_LIST(X)                                                                                                 \
+    X(OK, "ok")                                                                                                        \
+    X(BAD_REQUEST, "bad_request")                                                                                      \
+    X(FRAMING, "framing")                                                                                              \
+    X(NOT_FOUND, "not_found")                                                                                          \
+    X(METHOD, "method")                                                                                                \
+    X(MEDIA_TYPE, "media_type")                                                                                        \
+    X(TOO_LARGE, "too_large")                                                                                          \
+    X(HEAD_TIMEOUT, "head_timeout")                                                                                    \
+    X(BODY_TIMEOUT, "body_timeout")                                                                                    \
+    X(EXPECTATION, "expectation")                                                                                      \
+    X(FULL, "full")                                                                                                    \
+    X(BYTES, "bytes")                                                                                                  \
+    X(DEADLINE, "deadline")                                                                                            \
+    X(DRAINING, "draining")                                                                                            \
+    X(NOT_READY, "not_ready")                                                                                          \
+    X(ENGINE, "engine")                                                                                                \
+    X(NON_FINITE, "non_finite")                                                                                        \
+    X(GONE, "gone")                                                                                                    \
+    X(INTERNAL, "internal")
+
+enum route {
+#define ROUTE_ENUM(name, text) ROUTE_##name,
+    ROUTE_LIST(ROUTE_ENUM)
+#undef ROUTE_ENUM
+        ROUTE_COUNT
+};
+
+enum reason {
+#define REASON_ENUM(name, text) REASON_##name,
+    REASON_LIST(REASON_ENUM)
+#undef REASON_ENUM
+        REASON_COUNT
+};
+
+const char *route_text(enum route route);
+const char *reason_text(enum reason reason);
+
+#endif

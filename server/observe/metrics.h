@@ -1,0 +1,55 @@
+/* Counters of the service in Prometheus' text form. Each thread writes its own shard without locks; a scrape sums them.
+ * Label values come from the closed sets of labels.h and from the loaded models. */
+#ifndef WEIR_SERVER_OBSERVE_METRICS_H
+#define WEIR_SERVER_OBSERVE_METRICS_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "server/bytes.h"
+#include "server/observe/labels.h"
+
+struct metrics;
+struct metrics_shard;
+
+/* Values read at scrape time. */
+struct metrics_gauges {
+    const char *model;       /* "" before one is loaded */
+    uint64_t model_version;
+    const char *device;      /* "cpu", "cuda" */
+    const char *device_reason;
+    const char *device_description;
+    bool ready;
+    uint64_t in_flight_requests;
+    uint64_t queued_requests;
+    uint64_t queued_rows;
+    uint64_t body_bytes;
+    uint64_t connections;
+    uint64_t max_concurrency;
+    uint64_t batch_size;
+    double start_time_seconds; /* Unix time of the process start */
+};
+
+/* shards: one per loop and one per device. Errors: NULL if memory ran out. Owner: the service. */
+struct metrics *metrics_create(int shards);
+void metrics_destroy(struct metrics *metrics);
+
+/* The shard that thread number `index` alone writes to. */
+struct metrics_shard *metrics_shard(struct metrics *metrics, int index);
+
+/* One finished request; duration from its first byte to the last byte written, or to the moment its client was gone.
+ * with_model: it was answered by (or meant for) the model, and so carries its name and version as labels. */
+void metrics_count_request(struct metrics_shard *shard, enum route route, int code, enum reason reason,
+                           bool with_model, int64_t duration_ns);
+/* One job that reached the device: time it waited, from submission to its first batch. */
+void metrics_count_queue_delay(struct metrics_shard *shard, int64_t delay_ns);
+/* One batch that ran: its rows and how long it took on the device. */
+void metrics_count_batch(struct metrics_shard *shard, uint32_t rows, int64_t compute_ns);
+void metrics_count_connection(struct metrics_shard *shard);
+/* Requests whose answer was worked out for nothing: late, or the client was gone. */
+void metrics_count_wasted_rows(struct metrics_shard *shard, uint32_t rows);
+
+/* Appends the whole page, `text/plain; version=0.0.4`. */
+void metrics_render(struct metrics *metrics, const struct metrics_gauges *gauges, struct bytes *out);
+
+#endif
