@@ -36,13 +36,14 @@ struct job {
     int64_t started_ns;      /* when the first of its rows went to the device; 0 if none did */
     int64_t finished_ns;
     uint32_t batch_rows;     /* rows of the batch that ran its last rows */
-    struct job *mailbox_next; /* free for the submitter once done was called */
 
-    /* The batcher's own. */
+    /* The engine's own. */
+    uint32_t batch_rows_limit; /* most rows of a batch of this version */
     struct job *prev, *next;
     uint32_t rows_taken, rows_done;
     uint32_t parts_out;
     bool queued;
+    bool ending; /* done is about to be called */
     atomic_bool cancelled;
 };
 

@@ -30,8 +30,8 @@ struct histogram_total {
 };
 void histogram_collect(const struct histogram *from, struct histogram_total *into);
 
-/* Appends name_bucket, name_sum and name_count lines; labels is `model="m",version="1"` or "". Buckets are cumulative and
- * equal to _count, whatever was written meanwhile. */
+/* Appends name_bucket, name_sum and name_count lines; labels is `model="m",version="1"` or "". Buckets are cumulative
+ * and equal to _count, whatever was written meanwhile. */
 void histogram_render(const struct histogram_total *total, const char *name, const char *labels, struct bytes *out);
 
 #endif

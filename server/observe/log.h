@@ -1,5 +1,5 @@
-/* The event log: one line an event, `time level event key=value ...`, on stderr. Never blocks the caller: a line that the
- * sink cannot take at once is dropped and counted. */
+/* The event log: one line an event, `time level event key=value ...`, on stderr. Never blocks the caller: a line that
+ * the sink cannot take at once is dropped and counted. */
 #ifndef WEIR_SERVER_OBSERVE_LOG_H
 #define WEIR_SERVER_OBSERVE_LOG_H
 

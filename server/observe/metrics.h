@@ -12,11 +12,14 @@
 struct metrics;
 struct metrics_shard;
 
+/* Pairs of model name and version that get series of their own; later ones share the labels "other". */
+enum { METRICS_MAX_MODELS = 16 };
+
 /* Values read at scrape time. */
 struct metrics_gauges {
-    const char *model;       /* "" before one is loaded */
+    const char *model; /* "" before one is loaded */
     uint64_t model_version;
-    const char *device;      /* "cpu", "cuda" */
+    const char *device; /* "cpu", "cuda" */
     const char *device_reason;
     const char *device_description;
     bool ready;
@@ -34,13 +37,18 @@ struct metrics_gauges {
 struct metrics *metrics_create(int shards);
 void metrics_destroy(struct metrics *metrics);
 
+/* From now on requests and batches count under this model and version; earlier series stay as they are. Until the first
+ * call they count under no model. thread: any. */
+void metrics_use_model(struct metrics *metrics, const char *name, uint64_t version);
+
 /* The shard that thread number `index` alone writes to. */
 struct metrics_shard *metrics_shard(struct metrics *metrics, int index);
 
 /* One finished request; duration from its first byte to the last byte written, or to the moment its client was gone.
- * with_model: it was answered by (or meant for) the model, and so carries its name and version as labels. */
-void metrics_count_request(struct metrics_shard *shard, enum route route, int code, enum reason reason,
-                           bool with_model, int64_t duration_ns);
+ * with_model: it was answered by (or meant for) the model, and so carries its name and version as labels. code 499: the
+ * client was gone and no answer was sent. */
+void metrics_count_request(struct metrics_shard *shard, enum route route, int code, enum reason reason, bool with_model,
+                           int64_t duration_ns);
 /* One job that reached the device: time it waited, from submission to its first batch. */
 void metrics_count_queue_delay(struct metrics_shard *shard, int64_t delay_ns);
 /* One batch that ran: its rows and how long it took on the device. */
@@ -49,7 +57,7 @@ void metrics_count_connection(struct metrics_shard *shard);
 /* Requests whose answer was worked out for nothing: late, or the client was gone. */
 void metrics_count_wasted_rows(struct metrics_shard *shard, uint32_t rows);
 
-/* Appends the whole page, `text/plain; version=0.0.4`. */
+/* Appends the whole page, `text/plain; version=0.0.4`. thread: any. */
 void metrics_render(struct metrics *metrics, const struct metrics_gauges *gauges, struct bytes *out);
 
 #endif

@@ -1,0 +1,327 @@
+#include "config/config_schema.h"
+
+#include <ctype.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "config/config.h"
+
+#define CHOICE(name, text) text,
+static const char *const device_choices[] = {CONFIG_DEVICE_LIST(CHOICE) NULL};
+static const char *const log_level_choices[] = {CONFIG_LOG_LEVEL_LIST(CHOICE) NULL};
+#undef CHOICE
+
+#define CHOICES_INTEGER(name) NULL
+#define CHOICES_SIZE(name)    NULL
+#define CHOICES_STRING(name)  NULL
+#define CHOICES_ENUM(name)    name##_choices
+#define RELOADABLE_LIVE       true
+#define RELOADABLE_FIXED      false
+#define KEY(name, type, unit, least, most, fallback, reload, sentence)                                                 \
+    {#name,                                                                                                            \
+     CONFIG_TYPE_##type,                                                                                               \
+     unit,                                                                                                             \
+     least,                                                                                                            \
+     most,                                                                                                             \
+     fallback,                                                                                                         \
+     RELOADABLE_##reload,                                                                                              \
+     sentence,                                                                                                         \
+     CHOICES_##type(name),                                                                                             \
+     offsetof(struct config, name)},
+static const struct config_key keys[CONFIG_KEY_COUNT] = {CONFIG_KEY_LIST(KEY)};
+#undef KEY
+
+const struct config_key *config_schema_key(enum config_key_id id) {
+    return &keys[id];
+}
+
+enum config_key_id config_schema_id(const struct config_key *key) {
+    return (enum config_key_id)(key - keys);
+}
+
+const struct config_key *config_schema_find(const char *name) {
+    for (int i = 0; i < CONFIG_KEY_COUNT; i++)
+        if (strcmp(keys[i].name, name) == 0)
+            return &keys[i];
+    return NULL;
+}
+
+static char fold(char c) {
+    return c == '-' ? '_' : (char)tolower((unsigned char)c);
+}
+
+enum { LONGEST_NAME = 40 };
+
+/* Number of single-character edits between two names. Source: Wagner and Fischer's table, one row kept. */
+static size_t edit_distance(const char *from, const char *to) {
+    size_t row[LONGEST_NAME + 1];
+    size_t columns = strlen(to);
+    if (columns > LONGEST_NAME || strlen(from) > LONGEST_NAME)
+        return LONGEST_NAME;
+    for (size_t j = 0; j <= columns; j++)
+        row[j] = j;
+    for (size_t i = 1; from[i - 1]; i++) {
+        size_t diagonal = row[0];
+        row[0] = i;
+        for (size_t j = 1; j <= columns; j++) {
+            size_t above = row[j];
+            size_t best = diagonal + (fold(from[i - 1]) != to[j - 1]);
+            if (above + 1 < best)
+                best = above + 1;
+            if (row[j - 1] + 1 < best)
+                best = row[j - 1] + 1;
+            row[j] = best;
+            diagonal = above;
+        }
+    }
+    return row[columns];
+}
+
+static bool begins_with_folded(const char *text, const char *beginning) {
+    for (; *beginning; text++, beginning++)
+        if (*text != fold(*beginning))
+            return false;
+    return true;
+}
+
+const struct config_key *config_schema_nearest(const char *name) {
+    size_t length = strlen(name);
+    size_t least = length < 4 ? 2 : length < 9 ? 3 : 4; /* one more than the distance that still counts as near */
+    const struct config_key *nearest = NULL;
+    for (int i = 0; i < CONFIG_KEY_COUNT; i++) {
+        size_t distance = edit_distance(name, keys[i].name);
+        if (distance < least) {
+            least = distance;
+            nearest = &keys[i];
+        }
+    }
+    for (int i = 0; i < CONFIG_KEY_COUNT && !nearest && length >= 3; i++)
+        if (begins_with_folded(keys[i].name, name))
+            nearest = &keys[i];
+    return nearest;
+}
+
+/* Reads the decimal digits at *text, without sign or leading zero. Returns false if there are none or they form no
+ * number of that shape; a number beyond int64_t reads as INT64_MAX, which no range holds. */
+static bool read_digits(const char **text, int64_t *out) {
+    const char *p = *text;
+    if (*p < '0' || *p > '9' || (*p == '0' && p[1] >= '0' && p[1] <= '9'))
+        return false;
+    int64_t value = 0;
+    bool overflow = false;
+    for (; *p >= '0' && *p <= '9'; p++)
+        overflow |= __builtin_mul_overflow(value, 10, &value) || __builtin_add_overflow(value, *p - '0', &value);
+    *text = p;
+    *out = overflow ? INT64_MAX : value;
+    return true;
+}
+
+static bool read_integer(const char *text, int64_t *out) {
+    bool negative = *text == '-';
+    const char *p = text + negative;
+    if (!read_digits(&p, out) || *p || (negative && *out == 0))
+        return false;
+    if (negative)
+        *out = -*out;
+    return true;
+}
+
+static bool read_size(const char *text, int64_t *out) {
+    static const struct {
+        const char *suffix;
+        int shift;
+    } suffixes[] = {{"", 0}, {"KiB", 10}, {"MiB", 20}, {"GiB", 30}};
+    const char *p = text;
+    if (*p == '-')
+        return read_integer(text, out);
+    if (!read_digits(&p, out))
+        return false;
+    if (p[0] == ' ' && p[1])
+        p++;
+    for (size_t i = 0; i < sizeof suffixes / sizeof suffixes[0]; i++) {
+        if (strcmp(p, suffixes[i].suffix) != 0)
+            continue;
+        if (__builtin_mul_overflow(*out, INT64_C(1) << suffixes[i].shift, out))
+            *out = INT64_MAX;
+        return true;
+    }
+    return false;
+}
+
+static bool only(const char *text, const char *punctuation) {
+    for (; *text; text++)
+        if (!((*text >= '0' && *text <= '9') || (*text >= 'A' && *text <= 'Z') || (*text >= 'a' && *text <= 'z') ||
+              strchr(punctuation, *text)))
+            return false;
+    return true;
+}
+
+bool config_schema_is_model_name(const char *text) {
+    size_t length = strlen(text);
+    return length >= 1 && length <= 64 && *text != '.' && only(text, "._-");
+}
+
+/* NULL if path may be the health path, else why not. */
+static const char *judge_health_path(const char *path) {
+    static const char *const taken[] = {"/predict", "/metrics", "/models",       "/v1",
+                                        "/v2",      "/admin",   "/openapi.json", "/ui"};
+    if (*path != '/')
+        return "must start with /";
+    if (!only(path, "/._~-"))
+        return "may hold only letters, digits and / . _ ~ -";
+    if (path[strlen(path) - 1] == '/' || strstr(path, "//"))
+        return "must not be /, end with / or hold //";
+    if (strstr(path, "/./") || strstr(path, "/../"))
+        return "must not hold . or .. as a part";
+    const char *last = strrchr(path, '/');
+    if (strcmp(last, "/.") == 0 || strcmp(last, "/..") == 0)
+        return "must not hold . or .. as a part";
+    for (size_t i = 0; i < sizeof taken / sizeof taken[0]; i++) {
+        size_t length = strlen(taken[i]);
+        if (strncmp(path, taken[i], length) == 0 && (path[length] == 0 || path[length] == '/'))
+            return "collides with a route of the server (/predict /metrics /models /v1 /v2 /admin /openapi.json /ui)";
+    }
+    return NULL;
+}
+
+/* NULL if text may be the value of the string key, else why not. */
+static const char *judge_string(const struct config_key *key, const char *text) {
+    for (const char *p = text; *p; p++)
+        if ((unsigned char)*p < 0x20 || *p == 0x7F)
+            return "holds a control character";
+    switch (config_schema_id(key)) {
+    case CONFIG_KEY_host:
+        return only(text, ".:-_%[]") ? NULL : "is not a host name or an address";
+    case CONFIG_KEY_model_name:
+        return config_schema_is_model_name(text) ? NULL : "may hold only A-Z a-z 0-9 . _ - and not begin with a dot";
+    case CONFIG_KEY_health_path:
+        return judge_health_path(text);
+    default:
+        return NULL;
+    }
+}
+
+static void *field(const struct config_key *key, struct config *config) {
+    return (char *)config + key->offset;
+}
+
+static const void *field_of(const struct config_key *key, const struct config *config) {
+    return (const char *)config + key->offset;
+}
+
+static bool set_string(const struct config_key *key, const char *text, struct config *config, char *why, size_t size) {
+    size_t length = strlen(text);
+    const char *fault = length == 0 ? "is empty" : NULL;
+    if ((int64_t)length > key->most) {
+        snprintf(why, size, "is %zu characters long, at most %" PRId64 " are allowed", length, key->most);
+        return false;
+    }
+    if (!fault)
+        fault = judge_string(key, text);
+    if (fault) {
+        snprintf(why, size, "\"%.80s\" %s", text, fault);
+        return false;
+    }
+    char *copy = strdup(text);
+    if (!copy) {
+        snprintf(why, size, "no memory for the value");
+        return false;
+    }
+    char **at = field(key, config);
+    free(*at);
+    *at = copy;
+    return true;
+}
+
+bool config_schema_set(const struct config_key *key, const char *text, struct config *config, char *why, size_t size) {
+    char range[96];
+    config_schema_range(key, range, sizeof range);
+    if (key->type == CONFIG_TYPE_STRING)
+        return set_string(key, text, config, why, size);
+    if (key->type == CONFIG_TYPE_ENUM) {
+        for (int i = 0; key->choices[i]; i++)
+            if (strcmp(key->choices[i], text) == 0) {
+                *(int *)field(key, config) = i;
+                return true;
+            }
+        snprintf(why, size, "\"%.80s\" is not one of %s", text, range);
+        return false;
+    }
+    int64_t value = 0;
+    if (!(key->type == CONFIG_TYPE_SIZE ? read_size(text, &value) : read_integer(text, &value))) {
+        snprintf(why, size, "\"%.80s\" is not a whole number%s, allowed is %s", text,
+                 key->type == CONFIG_TYPE_SIZE ? " of bytes (KiB, MiB or GiB may follow)" : "", range);
+        return false;
+    }
+    if (value < key->least || value > key->most) {
+        snprintf(why, size, "%.80s is out of range, allowed is %s", text, range);
+        return false;
+    }
+    *(int64_t *)field(key, config) = value;
+    return true;
+}
+
+static const char *size_text(int64_t value, char *out, size_t size) {
+    static const char *const suffixes[] = {"", "KiB", "MiB", "GiB"};
+    int step = 0;
+    for (; step < 3 && value > 0 && value % 1024 == 0; step++)
+        value /= 1024;
+    snprintf(out, size, "%" PRId64 "%s", value, suffixes[step]);
+    return out;
+}
+
+const char *config_schema_value(const struct config_key *key, const struct config *config, char *out, size_t size) {
+    const void *at = field_of(key, config);
+    const char *text = NULL;
+    switch (key->type) {
+    case CONFIG_TYPE_INTEGER:
+        snprintf(out, size, "%" PRId64, *(const int64_t *)at);
+        return out;
+    case CONFIG_TYPE_SIZE:
+        return size_text(*(const int64_t *)at, out, size);
+    case CONFIG_TYPE_STRING:
+        text = *(char *const *)at;
+        break;
+    case CONFIG_TYPE_ENUM:
+        text = key->choices[*(const int *)at];
+        break;
+    }
+    snprintf(out, size, "%s", text ? text : "");
+    return out;
+}
+
+bool config_schema_equal(const struct config_key *key, const struct config *a, const struct config *b) {
+    const void *x = field_of(key, a), *y = field_of(key, b);
+    if (key->type == CONFIG_TYPE_STRING) {
+        const char *s = *(char *const *)x, *t = *(char *const *)y;
+        return s && t ? strcmp(s, t) == 0 : s == t;
+    }
+    if (key->type == CONFIG_TYPE_ENUM)
+        return *(const int *)x == *(const int *)y;
+    return *(const int64_t *)x == *(const int64_t *)y;
+}
+
+const char *config_schema_range(const struct config_key *key, char *out, size_t size) {
+    char least[32], most[32];
+    size_t used = 0;
+    switch (key->type) {
+    case CONFIG_TYPE_INTEGER:
+        snprintf(out, size, "%" PRId64 "..%" PRId64, key->least, key->most);
+        break;
+    case CONFIG_TYPE_SIZE:
+        snprintf(out, size, "%s..%s", size_text(key->least, least, sizeof least),
+                 size_text(key->most, most, sizeof most));
+        break;
+    case CONFIG_TYPE_STRING:
+        snprintf(out, size, "text");
+        break;
+    case CONFIG_TYPE_ENUM:
+        *out = 0;
+        for (int i = 0; key->choices[i] && used < size; i++)
+            used += (size_t)snprintf(out + used, size - used, "%s%s", i > 0 ? ", " : "", key->choices[i]);
+        break;
+    }
+    return out;
+}

@@ -1,0 +1,163 @@
+#include "engine/engine.h"
+
+#include <pthread.h>
+#include <sched.h>
+#include <stdlib.h>
+
+#include "engine/batch/batcher.h"
+#include "engine/batch/executor.h"
+#include "engine/clock.h"
+#include "engine/device/backend.h"
+#include "engine/model/model.h"
+
+enum { SPIN_US = 20 };
+
+struct engine {
+    struct engine_options options;
+    struct inventory inventory;
+    struct batcher *batcher;
+    struct executor **executors;
+    pthread_mutex_t lock;
+    struct version *serving; /* under lock */
+};
+
+/* An idle device looks for work a moment before it sleeps, but only where another core can bring some meanwhile. */
+static int64_t spin_ns(void) {
+    cpu_set_t cpus;
+    if (sched_getaffinity(0, sizeof cpus, &cpus) != 0 || CPU_COUNT(&cpus) < 2)
+        return 0;
+    return SPIN_US * CLOCK_NS_PER_US;
+}
+
+enum weir_status engine_open(const struct engine_options *options, struct engine **out, struct weir_error *err) {
+    struct engine *engine = calloc(1, sizeof *engine);
+    if (!engine)
+        return weir_fail(err, WEIR_NO_MEMORY, "no memory for the engine");
+    engine->options = *options;
+    pthread_mutex_init(&engine->lock, NULL);
+    enum weir_status status = inventory_open(&options->devices, &engine->inventory, err);
+    if (status != WEIR_OK)
+        goto out;
+    struct batcher_options batching = {.batch_rows = options->batch_rows,
+                                       .max_queue_delay_ns = options->max_queue_delay_ns,
+                                       .spin_ns = spin_ns()};
+    engine->batcher = batcher_create(&batching);
+    engine->executors = calloc((size_t)engine->inventory.count, sizeof(struct executor *));
+    if (!engine->batcher || !engine->executors) {
+        status = weir_fail(err, WEIR_NO_MEMORY, "no memory for the engine");
+        goto out;
+    }
+    for (int i = 0; i < engine->inventory.count && status == WEIR_OK; i++) {
+        struct executor_options executing = {.device = i,
+                                             .backend = engine->inventory.devices[i],
+                                             .batcher = engine->batcher,
+                                             .observer = &engine->options.observer,
+                                             .batch_rows = options->batch_rows};
+        status = executor_start(&executing, &engine->executors[i], err);
+    }
+out:
+    if (status == WEIR_OK)
+        *out = engine;
+    else
+        engine_close(engine);
+    return status;
+}
+
+void engine_stop(struct engine *engine) {
+    if (engine->batcher)
+        batcher_stop(engine->batcher);
+    for (int i = 0; engine->executors && i < engine->inventory.count; i++) {
+        executor_stop(engine->executors[i]);
+        engine->executors[i] = NULL;
+    }
+}
+
+void engine_close(struct engine *engine) {
+    if (!engine)
+        return;
+    engine_stop(engine);
+    free(engine->executors);
+    batcher_destroy(engine->batcher);
+    version_unref(engine->serving);
+    inventory_release(&engine->inventory);
+    pthread_mutex_destroy(&engine->lock);
+    free(engine);
+}
+
+enum weir_status engine_load(struct engine *engine, const char *model_name, uint64_t number, const char *path,
+                             struct weir_error *err) {
+    struct version_options options = {.model_name = model_name,
+                                      .number = number,
+                                      .path = path,
+                                      .devices = engine->inventory.devices,
+                                      .device_count = engine->inventory.count,
+                                      .batch_rows = engine->options.batch_rows};
+    struct version *version, *before;
+    enum weir_status status = version_load(&options, &version, err);
+    if (status != WEIR_OK)
+        return status;
+    pthread_mutex_lock(&engine->lock);
+    before = engine->serving;
+    engine->serving = version;
+    pthread_mutex_unlock(&engine->lock);
+    version_unref(before);
+    return WEIR_OK;
+}
+
+struct version *engine_acquire(struct engine *engine) {
+    pthread_mutex_lock(&engine->lock);
+    struct version *version = engine->serving ? version_ref(engine->serving) : NULL;
+    pthread_mutex_unlock(&engine->lock);
+    return version;
+}
+
+void engine_release(struct version *version) {
+    version_unref(version);
+}
+
+struct version_info engine_describe(const struct version *version) {
+    return (struct version_info){
+        .model_name = version_model_name(version),
+        .number = version_number(version),
+        .signature = version_signature(version),
+        .batch_rows = version_batch_rows(version),
+        .fixed_batch = version_fixed_batch(version),
+        .load_ns = version_load_ns(version),
+    };
+}
+
+enum weir_status engine_submit(struct engine *engine, struct job *job, struct weir_error *err) {
+    job->batch_rows_limit = version_batch_rows(job->version);
+    return batcher_add(engine->batcher, job, clock_now_ns(), err);
+}
+
+void engine_flush(struct engine *engine) {
+    batcher_publish(engine->batcher);
+}
+
+bool engine_cancel(struct engine *engine, struct job *job) {
+    return batcher_cancel(engine->batcher, job);
+}
+
+void engine_drain(struct engine *engine) {
+    batcher_stop(engine->batcher);
+}
+
+void engine_set_queue_delay(struct engine *engine, int64_t max_queue_delay_ns) {
+    batcher_set_delay(engine->batcher, max_queue_delay_ns);
+}
+
+void engine_status(struct engine *engine, struct engine_status *out) {
+    struct batcher_load load;
+    batcher_load(engine->batcher, &load);
+    *out = (struct engine_status){
+        .device = engine->inventory.devices[0]->ops->name,
+        .device_reason = engine->inventory.reason,
+        .device_description = engine->inventory.devices[0]->description,
+        .device_fell_back = engine->inventory.fell_back,
+        .device_count = engine->inventory.count,
+        .queued_jobs = load.queued_jobs,
+        .queued_rows = load.queued_rows,
+        .running_rows = load.running_rows,
+    };
+}

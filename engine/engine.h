@@ -1,0 +1,77 @@
+/* The engine: devices, the model they run, and the queue in front of them. It knows no HTTP and no configuration. */
+#ifndef WEIR_ENGINE_ENGINE_H
+#define WEIR_ENGINE_ENGINE_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "engine/inventory.h"
+#include "engine/job.h"
+#include "engine/observer.h"
+#include "engine/status.h"
+#include "engine/tensor.h"
+
+struct engine;
+struct version;
+
+struct engine_options {
+    struct inventory_options devices;
+    uint32_t batch_rows;        /* most rows of a batch */
+    int64_t max_queue_delay_ns; /* how long an idle device waits for a fuller batch; 0: not at all */
+    struct observer observer;   /* its functions may be NULL */
+};
+
+/* Opens the devices and starts their threads; no model yet. Errors: DEVICE, NO_MEMORY. Owner: the caller. */
+enum weir_status engine_open(const struct engine_options *options, struct engine **out,
+                             struct weir_error *err) WEIR_CHECKED;
+
+/* Runs what is queued and ends the devices' threads: after it no done is called any more. No submit may be under way. */
+void engine_stop(struct engine *engine);
+
+/* engine_stop, then frees models and devices. Every job must be home. */
+void engine_close(struct engine *engine);
+
+/* Loads the file as a version of the model and makes it the one that is served; the one before serves until then, and
+ * still if this one fails. Errors: as version_load. thread: loader (one at a time). */
+enum weir_status engine_load(struct engine *engine, const char *model_name, uint64_t number, const char *path,
+                             struct weir_error *err) WEIR_CHECKED;
+
+/* The version that is served, with a reference for the caller (version_unref); NULL if there is none. thread: any. */
+struct version *engine_acquire(struct engine *engine);
+void engine_release(struct version *version);
+
+/* What callers may know of a version. */
+struct version_info {
+    const char *model_name;
+    uint64_t number;
+    const struct signature *signature;
+    uint32_t batch_rows;  /* most rows of a batch of it */
+    uint32_t fixed_batch; /* the batch its file was exported with; 0 if free */
+    int64_t load_ns;
+};
+struct version_info engine_describe(const struct version *version);
+
+/* Hands the job over: OK means that job->done runs exactly once, unless engine_cancel gives the job back before. The
+ * devices are told by engine_flush, once for many jobs. Errors: DRAINING (the job is still the caller's). thread: any. */
+enum weir_status engine_submit(struct engine *engine, struct job *job, struct weir_error *err) WEIR_CHECKED;
+void engine_flush(struct engine *engine);
+
+/* True: the job was not on a device; it is the caller's again and done will not run. thread: any. */
+bool engine_cancel(struct engine *engine, struct job *job);
+
+/* No more jobs are taken; what is queued still runs. */
+void engine_drain(struct engine *engine);
+
+void engine_set_queue_delay(struct engine *engine, int64_t max_queue_delay_ns);
+
+struct engine_status {
+    const char *device;             /* "cpu", "cuda" */
+    const char *device_reason;      /* why that device */
+    const char *device_description; /* what it is */
+    bool device_fell_back;
+    int device_count;
+    uint32_t queued_jobs, queued_rows, running_rows;
+};
+void engine_status(struct engine *engine, struct engine_status *out);
+
+#endif

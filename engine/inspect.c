@@ -1,0 +1,44 @@
+#include "engine/inspect.h"
+
+#include <inttypes.h>
+
+#include "engine/graph/plan.h"
+#include "engine/model/repository.h"
+
+enum weir_status inspect_versions(const char *model_path, const char *model_name, FILE *out, size_t *count,
+                                  struct weir_error *err) {
+    struct repository_listing listing;
+    enum weir_status status = repository_scan(model_path, model_name, &listing, err);
+    if (status != WEIR_OK)
+        return status;
+    fprintf(out, "model %s: %zu %s\n", listing.name, listing.version_count,
+            listing.version_count == 1 ? "version" : "versions");
+    for (size_t i = 0; i < listing.version_count; i++)
+        fprintf(out, "  version %" PRIu64 ": %s\n", listing.versions[i].number, listing.versions[i].path);
+    for (size_t i = 0; i < listing.remark_count; i++)
+        fprintf(out, "  %s\n", listing.remarks[i]);
+    *count = listing.version_count;
+    repository_listing_release(&listing);
+    return WEIR_OK;
+}
+
+enum weir_status inspect_model(const char *model_path, FILE *out, struct weir_error *err) {
+    struct repository_listing listing;
+    struct plan *plan = NULL;
+    enum weir_status status = repository_scan(model_path, NULL, &listing, err);
+    if (status != WEIR_OK)
+        return status;
+    if (listing.version_count == 0) {
+        status = weir_fail(err, WEIR_NOT_FOUND, "model_path %s: no version in it", model_path);
+        goto out;
+    }
+    const struct repository_version *newest = &listing.versions[0];
+    status = plan_load(newest->path, &plan, err);
+    if (status != WEIR_OK)
+        goto out;
+    fprintf(out, "model %s, version %" PRIu64 ": %s\n", listing.name, newest->number, newest->path);
+out:
+    plan_destroy(plan);
+    repository_listing_release(&listing);
+    return status;
+}

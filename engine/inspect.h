@@ -1,0 +1,19 @@
+/* A model path described for people: what `weir check` and `weir inspect` print. Nothing is kept open or loaded. */
+#ifndef WEIR_ENGINE_INSPECT_H
+#define WEIR_ENGINE_INSPECT_H
+
+#include <stddef.h>
+#include <stdio.h>
+
+#include "engine/status.h"
+
+/* Writes the model's name, its versions (newest first) and what was passed over, a line each, to out. *count is the
+ * number of versions. model_name may be NULL. Errors: those of repository_scan. */
+enum weir_status inspect_versions(const char *model_path, const char *model_name, FILE *out, size_t *count,
+                                  struct weir_error *err) WEIR_CHECKED;
+
+/* Loads and plans the newest version under model_path and writes its description to out. Errors: those of
+ * repository_scan and plan_load; NOT_FOUND when there is no version. */
+enum weir_status inspect_model(const char *model_path, FILE *out, struct weir_error *err) WEIR_CHECKED;
+
+#endif

@@ -1,0 +1,121 @@
+#include "engine/model/model.h"
+
+#include <stdatomic.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "engine/clock.h"
+#include "engine/device/backend.h"
+#include "engine/graph/plan.h"
+
+struct version {
+    atomic_uint references;
+    char *model_name;
+    uint64_t number;
+    struct plan *plan; /* kept for its signature and description; its weights are gone once loaded */
+    struct backend **devices;
+    struct backend_model **replicas;
+    int device_count;
+    uint32_t batch_rows;
+    int64_t load_ns;
+};
+
+static void destroy(struct version *version) {
+    for (int i = 0; i < version->device_count; i++)
+        if (version->replicas[i])
+            version->devices[i]->ops->unload(version->replicas[i]);
+    plan_destroy(version->plan);
+    free(version->replicas);
+    free(version->devices);
+    free(version->model_name);
+    free(version);
+}
+
+/* Loads the plan onto every device and runs the row counts that will come first. */
+static enum weir_status load_replicas(struct version *version, struct weir_error *err) {
+    for (int i = 0; i < version->device_count; i++) {
+        struct backend *device = version->devices[i];
+        enum weir_status status =
+            device->ops->load(device, version->plan, version->batch_rows, &version->replicas[i], err);
+        uint32_t half = version->batch_rows / 2 > 0 ? version->batch_rows / 2 : 1;
+        uint32_t rows[] = {1, half, version->batch_rows};
+        for (int r = 0; r < 3 && status == WEIR_OK; r++)
+            status = device->ops->prepare(version->replicas[i], rows[r], err);
+        if (status != WEIR_OK)
+            return status;
+    }
+    return WEIR_OK;
+}
+
+enum weir_status version_load(const struct version_options *options, struct version **out, struct weir_error *err) {
+    int64_t begin_ns = clock_now_ns();
+    size_t count = (size_t)options->device_count;
+    struct version *version = calloc(1, sizeof *version);
+    if (!version)
+        return weir_fail(err, WEIR_NO_MEMORY, "%s: no memory", options->path);
+    atomic_init(&version->references, 1);
+    version->number = options->number;
+    version->model_name = strdup(options->model_name);
+    version->devices = calloc(count, sizeof(struct backend *));
+    version->replicas = calloc(count, sizeof(struct backend_model *));
+    enum weir_status status = WEIR_OK;
+    if (!version->model_name || !version->devices || !version->replicas) {
+        status = weir_fail(err, WEIR_NO_MEMORY, "%s: no memory", options->path);
+        goto out;
+    }
+    memcpy(version->devices, options->devices, count * sizeof(struct backend *));
+    version->device_count = options->device_count;
+    status = plan_load(options->path, &version->plan, err);
+    if (status == WEIR_OK) {
+        uint32_t fixed = plan_fixed_batch(version->plan);
+        version->batch_rows = fixed > 0 && fixed < options->batch_rows ? fixed : options->batch_rows;
+        status = load_replicas(version, err);
+    }
+    if (status != WEIR_OK)
+        weir_fail_in(err, "%s", options->path);
+out:
+    version->load_ns = clock_now_ns() - begin_ns;
+    if (status == WEIR_OK)
+        *out = version;
+    else
+        destroy(version);
+    return status;
+}
+
+struct version *version_ref(struct version *version) {
+    atomic_fetch_add_explicit(&version->references, 1, memory_order_relaxed);
+    return version;
+}
+
+void version_unref(struct version *version) {
+    if (version && atomic_fetch_sub_explicit(&version->references, 1, memory_order_acq_rel) == 1)
+        destroy(version);
+}
+
+const char *version_model_name(const struct version *version) {
+    return version->model_name;
+}
+
+uint64_t version_number(const struct version *version) {
+    return version->number;
+}
+
+const struct signature *version_signature(const struct version *version) {
+    return plan_signature(version->plan);
+}
+
+uint32_t version_batch_rows(const struct version *version) {
+    return version->batch_rows;
+}
+
+uint32_t version_fixed_batch(const struct version *version) {
+    return plan_fixed_batch(version->plan);
+}
+
+int64_t version_load_ns(const struct version *version) {
+    return version->load_ns;
+}
+
+struct backend_model *version_replica(const struct version *version, int device) {
+    return version->replicas[device];
+}

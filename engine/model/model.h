@@ -1,0 +1,45 @@
+/* One loaded version of a model: its signature, and its replica on each device. Held by reference count. */
+#ifndef WEIR_ENGINE_MODEL_MODEL_H
+#define WEIR_ENGINE_MODEL_MODEL_H
+
+#include <stdint.h>
+
+#include "engine/status.h"
+#include "engine/tensor.h"
+
+struct backend;
+struct backend_model;
+struct version;
+
+struct version_options {
+    const char *model_name;
+    uint64_t number;
+    const char *path;          /* the model.onnx file */
+    struct backend **devices;  /* device_count of them */
+    int device_count;
+    uint32_t batch_rows;       /* most rows of a batch */
+};
+
+/* Reads, plans, loads onto every device and warms up. A file with a fixed batch is loaded for that batch alone
+ * (version_batch_rows tells). Errors: those of plan_load and of the backend, with the version's path in front.
+ * thread: loader. Owner: the caller holds the first reference. */
+enum weir_status version_load(const struct version_options *options, struct version **out,
+                              struct weir_error *err) WEIR_CHECKED;
+
+/* thread: any. The last unref frees the version and its replicas. */
+struct version *version_ref(struct version *version);
+void version_unref(struct version *version);
+
+const char *version_model_name(const struct version *version);
+uint64_t version_number(const struct version *version);
+const struct signature *version_signature(const struct version *version);
+uint32_t version_batch_rows(const struct version *version);
+/* The batch size the file was exported with; 0 if it is free. */
+uint32_t version_fixed_batch(const struct version *version);
+/* How long loading took. */
+int64_t version_load_ns(const struct version *version);
+
+/* For executors: the plan on their device. */
+struct backend_model *version_replica(const struct version *version, int device);
+
+#endif

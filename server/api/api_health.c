@@ -1,0 +1,121 @@
+/* GET HEALTH_PATH, HEALTH_PATH/live, HEALTH_PATH/ready and /. */
+#include <string.h>
+
+#include "engine/clock.h"
+#include "engine/engine.h"
+#include "server/api/api.h"
+#include "server/http/listener.h"
+#include "server/http/loop.h"
+#include "server/http/reply.h"
+
+enum { MAX_OBSTACLES = 4 };
+
+static void send(struct exchange *exchange, int code, const struct bytes *body) {
+    exchange_reply(exchange, &(struct reply){.code = body->failed ? 500 : code,
+                                             .reason = code == 200 ? REASON_OK : REASON_NOT_READY,
+                                             .content_type = "application/json",
+                                             .headers = "Cache-Control: no-store\r\n",
+                                             .body = body->failed ? NULL : body->data,
+                                             .body_size = body->failed ? 0 : body->size});
+}
+
+static struct bytes *begin(struct exchange *exchange) {
+    struct bytes *body = &exchange->loop->scratch;
+    body->size = 0;
+    body->failed = false;
+    return body;
+}
+
+static void text_member(struct bytes *body, const char *name, const char *value) {
+    bytes_printf(body, "\"%s\":", name);
+    bytes_json_string(body, value, strlen(value));
+}
+
+static void put_status(struct bytes *body, const char *const *obstacles, int count) {
+    bytes_printf(body, "\"status\":\"%s\",\"reasons\":[", count == 0 ? "ready" : "not_ready");
+    for (int i = 0; i < count; i++) {
+        bytes_text(body, i > 0 ? "," : "");
+        bytes_json_string(body, obstacles[i], strlen(obstacles[i]));
+    }
+    bytes_text(body, "]");
+}
+
+static void put_tensors(struct bytes *body, const char *name, const struct tensor_spec *specs, int count) {
+    bytes_printf(body, ",\"%s\":[", name);
+    for (int i = 0; i < count; i++) {
+        char shape[160];
+        bytes_text(body, i > 0 ? ",{" : "{");
+        text_member(body, "name", specs[i].name);
+        bytes_printf(body, ",\"dtype\":\"%s\",\"shape\":%s}", tensor_dtype_text(specs[i].dtype),
+                     tensor_shape_text(&specs[i].shape, shape, sizeof shape));
+    }
+    bytes_text(body, "]");
+}
+
+static void put_model(struct bytes *body, const struct version *version) {
+    if (!version) {
+        bytes_text(body, ",\"model\":null");
+        return;
+    }
+    struct version_info info = engine_describe(version);
+    bytes_text(body, ",\"model\":{");
+    text_member(body, "name", info.model_name);
+    bytes_printf(body, ",\"version\":%llu,\"batch_rows\":%u,\"load_ms\":%.3f", (unsigned long long)info.number,
+                 info.batch_rows, (double)info.load_ns / 1e6);
+    put_tensors(body, "inputs", info.signature->inputs, info.signature->input_count);
+    put_tensors(body, "outputs", info.signature->outputs, info.signature->output_count);
+    bytes_text(body, "}");
+}
+
+static void health_head(struct exchange *exchange, const struct request *request) {
+    struct api *api = exchange->context;
+    const char *obstacles[MAX_OBSTACLES];
+    struct engine_status status;
+    (void)request;
+    int count = api_obstacles(api, obstacles, MAX_OBSTACLES);
+    engine_status(api->engine, &status);
+    struct bytes *body = begin(exchange);
+    bytes_text(body, "{");
+    put_status(body, obstacles, count);
+    struct version *version = engine_acquire(api->engine);
+    put_model(body, version);
+    engine_release(version);
+    bytes_text(body, ",\"device\":{");
+    text_member(body, "name", status.device);
+    bytes_printf(body, ",\"count\":%d,", status.device_count);
+    text_member(body, "reason", status.device_reason);
+    bytes_printf(body, ",\"fallback\":%s,", status.device_fell_back ? "true" : "false");
+    text_member(body, "description", status.device_description);
+    bytes_printf(body, "},\"in_flight\":%u,\"max_concurrency\":%u,\"queued_requests\":%u,\"queued_rows\":%u",
+                 atomic_load(&api->admission.slots), atomic_load(&api->admission.max_slots), status.queued_jobs,
+                 status.queued_rows);
+    bytes_printf(body, ",\"connections\":%u,\"uptime_s\":%.3f,\"server\":\"weir %s\"}\n",
+                 atomic_load(&api->connections->open), (double)(exchange->loop->now_ns - api->started_ns) / 1e9,
+                 WEIR_VERSION);
+    send(exchange, count == 0 ? 200 : 503, body);
+}
+
+static void live_head(struct exchange *exchange, const struct request *request) {
+    (void)request;
+    struct bytes *body = begin(exchange);
+    bytes_text(body, "{\"status\":\"alive\"}\n");
+    send(exchange, 200, body);
+}
+
+static void ready_head(struct exchange *exchange, const struct request *request) {
+    const char *obstacles[MAX_OBSTACLES];
+    (void)request;
+    int count = api_obstacles(exchange->context, obstacles, MAX_OBSTACLES);
+    struct bytes *body = begin(exchange);
+    bytes_text(body, "{");
+    put_status(body, obstacles, count);
+    bytes_text(body, "}\n");
+    send(exchange, count == 0 ? 200 : 503, body);
+}
+
+#define READS .methods = METHOD_GET | METHOD_HEAD, .allow = "GET, HEAD, OPTIONS"
+
+const struct handler api_health_handler = {.route = ROUTE_HEALTH, READS, .head = health_head};
+const struct handler api_live_handler = {.route = ROUTE_HEALTH, READS, .head = live_head};
+const struct handler api_ready_handler = {.route = ROUTE_HEALTH, READS, .head = ready_head};
+const struct handler api_root_handler = {.route = ROUTE_ROOT, READS, .head = live_head};

@@ -1,0 +1,45 @@
+/* GET /metrics. */
+#include "engine/engine.h"
+#include "server/api/api.h"
+#include "server/http/listener.h"
+#include "server/http/loop.h"
+#include "server/observe/metrics.h"
+
+static void head(struct exchange *exchange, const struct request *request) {
+    struct api *api = exchange->context;
+    const char *obstacles[1];
+    struct engine_status status;
+    (void)request;
+    engine_status(api->engine, &status);
+    struct version *version = engine_acquire(api->engine);
+    struct metrics_gauges gauges = {
+        .model = version ? engine_describe(version).model_name : "",
+        .model_version = version ? engine_describe(version).number : 0,
+        .device = status.device,
+        .device_reason = status.device_reason,
+        .device_description = status.device_description,
+        .ready = api_obstacles(api, obstacles, 1) == 0,
+        .in_flight_requests = atomic_load(&api->admission.slots),
+        .queued_requests = status.queued_jobs,
+        .queued_rows = status.queued_rows,
+        .body_bytes = atomic_load(&api->admission.bytes),
+        .connections = atomic_load(&api->connections->open),
+        .max_concurrency = atomic_load(&api->admission.max_slots),
+        .batch_size = api->batch_size,
+        .start_time_seconds = api->started_unix_s,
+    };
+    struct bytes *body = &exchange->loop->scratch;
+    body->size = 0;
+    body->failed = false;
+    metrics_render(api->metrics, &gauges, body);
+    engine_release(version);
+    exchange_reply(exchange, &(struct reply){.code = body->failed ? 500 : 200,
+                                             .reason = body->failed ? REASON_INTERNAL : REASON_OK,
+                                             .content_type = "text/plain; version=0.0.4; charset=utf-8",
+                                             .headers = "Cache-Control: no-store\r\n",
+                                             .body = body->failed ? NULL : body->data,
+                                             .body_size = body->failed ? 0 : body->size});
+}
+
+const struct handler api_metrics_handler = {
+    .route = ROUTE_METRICS, .methods = METHOD_GET | METHOD_HEAD, .allow = "GET, HEAD, OPTIONS", .head = head};

@@ -1,0 +1,169 @@
+#include "server/api/media.h"
+
+#include <string.h>
+#include <strings.h>
+
+/* A piece of a header value. */
+struct piece {
+    const char *at;
+    size_t size;
+};
+
+static bool piece_is(struct piece piece, const char *text) {
+    return strlen(text) == piece.size && strncasecmp(piece.at, text, piece.size) == 0;
+}
+
+static struct piece trimmed(const char *at, size_t size) {
+    while (size > 0 && (*at == ' ' || *at == '\t')) {
+        at++;
+        size--;
+    }
+    while (size > 0 && (at[size - 1] == ' ' || at[size - 1] == '\t'))
+        size--;
+    return (struct piece){at, size};
+}
+
+/* Cuts the next part off *rest at `separator`, which does not count inside a quoted string. False: nothing is left. */
+static bool next_part(struct piece *rest, char separator, struct piece *out) {
+    if (!rest->at)
+        return false;
+    bool quoted = false;
+    size_t i = 0;
+    for (; i < rest->size; i++) {
+        char c = rest->at[i];
+        if (c == '"')
+            quoted = !quoted;
+        else if (c == '\\' && quoted)
+            i++;
+        else if (c == separator && !quoted)
+            break;
+    }
+    if (i > rest->size)
+        i = rest->size;
+    *out = trimmed(rest->at, i);
+    if (i < rest->size) {
+        rest->at += i + 1;
+        rest->size -= i + 1;
+    } else {
+        rest->at = NULL;
+    }
+    return true;
+}
+
+/* The value of a parameter `name=value`, without quotes. */
+static bool parameter_is(struct piece part, const char *name, struct piece *value) {
+    const char *equals = memchr(part.at, '=', part.size);
+    if (!equals)
+        return false;
+    struct piece key = trimmed(part.at, (size_t)(equals - part.at));
+    *value = trimmed(equals + 1, part.size - (size_t)(equals + 1 - part.at));
+    if (value->size >= 2 && value->at[0] == '"' && value->at[value->size - 1] == '"') {
+        value->at++;
+        value->size -= 2;
+    }
+    return piece_is(key, name);
+}
+
+static bool format_of(struct piece type, enum codec_format *out) {
+    if (piece_is(type, "application/json") || piece_is(type, "application/x-www-form-urlencoded")) {
+        *out = CODEC_JSON;
+        return true;
+    }
+    if (piece_is(type, "application/octet-stream")) {
+        *out = CODEC_RAW_F32;
+        return true;
+    }
+    return false;
+}
+
+enum weir_status media_request_format(const struct request *request, enum codec_format *out, struct weir_error *err) {
+    const struct request_field *field = request_find(request, "content-type");
+    if (!field || field->value_size == 0) {
+        *out = CODEC_JSON;
+        return WEIR_OK;
+    }
+    struct piece rest = {field->value, field->value_size}, type, part, value;
+    next_part(&rest, ';', &type);
+    enum codec_format format;
+    if (!format_of(type, &format))
+        return weir_fail(err, WEIR_UNSUPPORTED,
+                         "Content-Type %.*s is not served: send application/json or application/octet-stream",
+                         (int)(type.size < 80 ? type.size : 80), type.at);
+    while (next_part(&rest, ';', &part))
+        if (parameter_is(part, "charset", &value) && !piece_is(value, "utf-8") && !piece_is(value, "utf8") &&
+            !piece_is(value, "us-ascii"))
+            return weir_fail(err, WEIR_UNSUPPORTED, "charset %.*s is not served: send UTF-8",
+                             (int)(value.size < 40 ? value.size : 40), value.at);
+    *out = format;
+    return WEIR_OK;
+}
+
+enum weir_status media_request_coding(const struct request *request, enum media_coding *out, struct weir_error *err) {
+    *out = MEDIA_IDENTITY;
+    for (int i = 0, seen = 0; i < request->field_count; i++) {
+        const struct request_field *field = &request->fields[i];
+        if (field->name_size != strlen("content-encoding") ||
+            strncasecmp(field->name, "content-encoding", field->name_size) != 0)
+            continue;
+        if (seen++ > 0)
+            return weir_fail(err, WEIR_UNSUPPORTED, "more than one Content-Encoding is not served");
+        if (request_field_is(field, "gzip") || request_field_is(field, "x-gzip"))
+            *out = MEDIA_GZIP;
+        else if (request_field_is(field, "deflate"))
+            *out = MEDIA_DEFLATE;
+        else if (!request_field_is(field, "identity") && field->value_size > 0)
+            return weir_fail(err, WEIR_UNSUPPORTED, "Content-Encoding %.*s is not served: send gzip or deflate",
+                             (int)(field->value_size < 40 ? field->value_size : 40), field->value);
+    }
+    return WEIR_OK;
+}
+
+/* A quality value in thousandths; 1000 if there is none or it is malformed. Source: RFC 9110, 12.4.2. */
+static int quality_of(struct piece parameters) {
+    struct piece part, value;
+    while (next_part(&parameters, ';', &part)) {
+        if (!parameter_is(part, "q", &value) || value.size == 0)
+            continue;
+        if (value.at[0] != '0')
+            return 1000;
+        int quality = 0, scale = 100;
+        for (size_t i = 2; i < value.size && scale > 0; i++, scale /= 10) {
+            if (value.at[i] < '0' || value.at[i] > '9')
+                return 1000;
+            quality += (value.at[i] - '0') * scale;
+        }
+        return quality;
+    }
+    return 1000;
+}
+
+enum codec_format media_answer_format(const struct request *request, enum codec_format otherwise) {
+    const struct request_field *field = request_find(request, "accept");
+    if (!field)
+        return otherwise;
+    /* The quality of each of the two formats, and how exactly the range named it (3: by name, 2: application, 1: any). */
+    int quality[2] = {0, 0}, exactness[2] = {0, 0};
+    struct piece rest = {field->value, field->value_size}, range, type;
+    while (next_part(&rest, ',', &range)) {
+        struct piece parameters = range;
+        if (!next_part(&parameters, ';', &type))
+            continue;
+        int value = quality_of(parameters);
+        enum codec_format named;
+        for (int f = 0; f < 2; f++) {
+            int exact = piece_is(type, "*/*") ? 1 : piece_is(type, "application/*") ? 2 : 0;
+            if (format_of(type, &named) && (int)named == f)
+                exact = 3;
+            if (exact > exactness[f]) {
+                exactness[f] = exact;
+                quality[f] = value;
+            }
+        }
+    }
+    enum codec_format other = otherwise == CODEC_JSON ? CODEC_RAW_F32 : CODEC_JSON;
+    return quality[other] > quality[otherwise] ? other : otherwise;
+}
+
+const char *media_content_type(enum codec_format format) {
+    return format == CODEC_JSON ? "application/json" : "application/octet-stream";
+}

@@ -1,0 +1,26 @@
+/* Which body format a request's header fields mean. */
+#ifndef WEIR_SERVER_API_MEDIA_H
+#define WEIR_SERVER_API_MEDIA_H
+
+#include "engine/status.h"
+#include "server/codec/codec.h"
+#include "server/codec/inflate.h"
+#include "server/http/exchange.h"
+
+enum media_coding { MEDIA_IDENTITY, MEDIA_GZIP, MEDIA_DEFLATE };
+
+/* What Content-Type says. None and application/x-www-form-urlencoded (what `curl -d` sends) mean JSON. Errors:
+ * UNSUPPORTED, naming the type or charset. */
+enum weir_status media_request_format(const struct request *request, enum codec_format *out,
+                                      struct weir_error *err) WEIR_CHECKED;
+
+/* What Content-Encoding says. Errors: UNSUPPORTED. */
+enum weir_status media_request_coding(const struct request *request, enum media_coding *out,
+                                      struct weir_error *err) WEIR_CHECKED;
+
+/* The answer's format: the one of the two that Accept prefers, `otherwise` when it names neither. */
+enum codec_format media_answer_format(const struct request *request, enum codec_format otherwise);
+
+const char *media_content_type(enum codec_format format);
+
+#endif

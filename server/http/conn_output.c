@@ -1,0 +1,190 @@
+/* From answers to bytes. */
+#include <errno.h>
+#include <event2/event.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "server/http/conn.h"
+#include "server/http/loop.h"
+#include "server/http/reply.h"
+#include "server/observe/metrics.h"
+
+enum { HEAD_BYTES = 1024 };
+
+void conn_count(struct conn *conn, int code, enum reason reason) {
+    struct exchange *exchange = &conn->exchange;
+    enum route route = exchange->handler ? exchange->handler->route : ROUTE_OTHER;
+    metrics_count_request(conn->loop->metrics, route, code, reason, exchange->with_model,
+                          conn->loop->now_ns - exchange->started_ns);
+}
+
+/* Text building without printf: the head of every answer goes through here. */
+static char *put_text(char *to, const char *text) {
+    size_t size = strlen(text);
+    memcpy(to, text, size);
+    return to + size;
+}
+
+static char *put_number(char *to, uint64_t value) {
+    char digits[20];
+    int count = 0;
+    do
+        digits[count++] = (char)('0' + value % 10);
+    while ((value /= 10) > 0);
+    while (count > 0)
+        *to++ = digits[--count];
+    return to;
+}
+
+static size_t write_head(struct conn *conn, const struct reply *reply, char *head) {
+    struct exchange *exchange = &conn->exchange;
+    char *to = put_text(head, "HTTP/1.1 ");
+    to = put_number(to, (uint64_t)reply->code);
+    *to++ = ' ';
+    to = put_text(to, reply_phrase(reply->code));
+    if (reply->content_type) {
+        to = put_text(to, "\r\nContent-Type: ");
+        to = put_text(to, reply->content_type);
+    }
+    if (reply->code != 204) {
+        to = put_text(to, "\r\nContent-Length: ");
+        to = put_number(to, reply->body_size);
+    }
+    to = put_text(to, "\r\nDate: ");
+    to = put_text(to, loop_date(conn->loop));
+    if (exchange->close)
+        to = put_text(to, "\r\nConnection: close");
+    else if (exchange->http_1_0)
+        to = put_text(to, "\r\nConnection: keep-alive");
+    if (reply->retry_after_s > 0) {
+        to = put_text(to, "\r\nRetry-After: ");
+        to = put_number(to, reply->retry_after_s);
+    }
+    to = put_text(to, "\r\n");
+    if (reply->headers && strlen(reply->headers) < HEAD_BYTES - 400)
+        to = put_text(to, reply->headers);
+    to = put_text(to, "\r\n");
+    return (size_t)(to - head);
+}
+
+/* Keeps what the socket did not take. Returns false without memory. */
+static bool keep_output(struct conn *conn, const struct iovec *parts, int count, size_t sent) {
+    size_t total = 0;
+    for (int i = 0; i < count; i++)
+        total += parts[i].iov_len;
+    char *out = malloc(total - sent);
+    if (!out)
+        return false;
+    size_t used = 0;
+    for (int i = 0; i < count; i++) {
+        size_t skip = sent < parts[i].iov_len ? sent : parts[i].iov_len;
+        memcpy(out + used, (const char *)parts[i].iov_base + skip, parts[i].iov_len - skip);
+        used += parts[i].iov_len - skip;
+        sent -= skip;
+    }
+    conn->out = out;
+    conn->out_size = used;
+    conn->out_sent = 0;
+    return true;
+}
+
+void exchange_reply(struct exchange *exchange, const struct reply *reply) {
+    struct conn *conn = exchange->conn;
+    char head[HEAD_BYTES];
+    exchange->replied = true;
+    /* A client that was not told to send its body, or has too much of it left, is not waited for. */
+    bool too_much = !conn->body_done && !conn->chunked && conn->body_left > CONN_DISCARD_BYTES;
+    if (reply->close || too_much || (exchange->expects_continue && !conn->body_done))
+        exchange->close = true;
+    conn->code = (uint16_t)reply->code;
+    conn->reason = (uint8_t)reply->reason;
+    size_t head_size = write_head(conn, reply, head);
+    struct iovec parts[2] = {{.iov_base = head, .iov_len = head_size},
+                             {.iov_base = (void *)reply->body, .iov_len = reply->body_size}};
+    int count = exchange->head_only || reply->body_size == 0 ? 1 : 2;
+    size_t total = head_size + (count == 2 ? reply->body_size : 0);
+    ssize_t sent = conn->transport.ops->writev(&conn->transport, parts, count);
+    if (sent < 0 && errno != EAGAIN && errno != EWOULDBLOCK && errno != EINTR) {
+        conn->state = CONN_WRITE;
+        conn_close(conn);
+        return;
+    }
+    if (sent < 0)
+        sent = 0;
+    if ((size_t)sent == total) {
+        conn_answered(conn);
+        return;
+    }
+    conn->state = CONN_WRITE;
+    if (!keep_output(conn, parts, count, (size_t)sent)) {
+        conn_close(conn);
+        return;
+    }
+    conn_watch(conn, EV_WRITE);
+    conn_deadline(conn, conn->loop->now_ns + conn->loop->options.write_timeout_ns);
+}
+
+void conn_flush(struct conn *conn) {
+    struct iovec part = {.iov_base = conn->out + conn->out_sent, .iov_len = conn->out_size - conn->out_sent};
+    ssize_t sent = conn->transport.ops->writev(&conn->transport, &part, 1);
+    if (sent < 0) {
+        if (errno != EAGAIN && errno != EWOULDBLOCK && errno != EINTR)
+            conn_close(conn);
+        return;
+    }
+    conn->out_sent += (size_t)sent;
+    if (conn->out_sent < conn->out_size)
+        return;
+    free(conn->out);
+    conn->out = NULL;
+    conn_answered(conn);
+}
+
+void conn_answered(struct conn *conn) {
+    struct loop *loop = conn->loop;
+    struct exchange *exchange = &conn->exchange;
+    if (conn->code != 0)
+        conn_count(conn, conn->code, (enum reason)conn->reason);
+    conn->code = 0;
+    if (exchange->close) {
+        conn_linger(conn);
+        return;
+    }
+    if (conn->parsing_body || !conn->body_done) {
+        conn->state = CONN_DISCARD;
+        conn_deadline(conn, loop->now_ns + loop->options.body_timeout_ns);
+    } else {
+        conn->state = CONN_HEAD;
+        conn->in_seen = 0;
+        exchange->handler = NULL;
+        conn_deadline(conn, loop->now_ns + loop->options.idle_timeout_ns);
+    }
+    if (!conn->dispatching)
+        conn_work(conn, NULL, 0);
+}
+
+void conn_refuse(struct conn *conn, int code, enum reason reason, const char *text) {
+    struct exchange *exchange = &conn->exchange;
+    if (conn->state == CONN_HEAD) {
+        static const struct handler nobody = {.route = ROUTE_OTHER};
+        if (conn->in_seen == 0 && exchange->started_ns == 0)
+            exchange->started_ns = conn->loop->now_ns;
+        exchange->handler = &nobody;
+        exchange->http_1_0 = false;
+        exchange->head_only = false;
+        exchange->with_model = false;
+    } else if (conn->state == CONN_BODY && exchange->handler->gone) {
+        exchange->handler->gone(exchange);
+    }
+    conn->state = CONN_WAIT;
+    reply_error(exchange, &(struct reply_error){.code = code, .reason = reason, .close = true}, "%s", text);
+}
+
+void exchange_set_deadline(struct exchange *exchange, int64_t at_ns) {
+    exchange->deadline_ns = at_ns;
+}
+
+void exchange_set_body_limit(struct exchange *exchange, uint64_t bytes) {
+    exchange->conn->body_limit = bytes;
+}

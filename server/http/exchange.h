@@ -1,0 +1,99 @@
+/* One request and its answer, as handlers see them. thread: the connection's loop, all of it. */
+#ifndef WEIR_SERVER_HTTP_EXCHANGE_H
+#define WEIR_SERVER_HTTP_EXCHANGE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "server/http/framing.h"
+#include "server/observe/labels.h"
+
+struct conn;
+struct loop;
+struct exchange;
+
+enum { REQUEST_MAX_FIELDS = 64 };
+
+struct request_field {
+    const char *name;
+    const char *value; /* without the white space around it */
+    uint32_t name_size;
+    uint32_t value_size;
+};
+
+/* The head of a request. Its texts point into the connection's input and are valid only inside handler->head. */
+struct request {
+    struct framing framing;
+    int method; /* llhttp's number */
+    const char *target;
+    size_t target_size;
+    int field_count;
+    struct request_field fields[REQUEST_MAX_FIELDS];
+};
+
+/* The field of this name (any case), the first if there are several; NULL if there is none. */
+const struct request_field *request_find(const struct request *request, const char *name);
+
+/* Does a field's value equal text (any case)? */
+bool request_field_is(const struct request_field *field, const char *text);
+
+enum method_set { METHOD_GET = 1, METHOD_HEAD = 2, METHOD_POST = 4, METHOD_OPTIONS = 8 };
+
+/* A handler answers each request exactly once, in any of its calls or later, by exchange_reply; after that it is not
+ * called again for it. Pointers that are NULL are not called. */
+struct handler {
+    enum route route;
+    unsigned methods;  /* enum method_set; OPTIONS is answered by the router */
+    const char *allow; /* the same as a header value */
+    /* The head is complete. If it does not reply, the body follows. */
+    void (*head)(struct exchange *exchange, const struct request *request);
+    /* The next piece of the body. Without this function the body is read and dropped. */
+    void (*body)(struct exchange *exchange, const char *bytes, size_t size);
+    /* The body is complete. */
+    void (*end)(struct exchange *exchange);
+    /* The deadline of exchange_set_deadline passed after the body was complete: reply now. */
+    void (*late)(struct exchange *exchange);
+    /* Nobody waits for the answer any more, or the body cannot be completed: let go of all that belongs to exchange, and
+     * do not touch it again. */
+    void (*gone)(struct exchange *exchange);
+};
+
+struct exchange {
+    struct conn *conn;
+    struct loop *loop;
+    const struct handler *handler;
+    void *context; /* the handler's, from the route */
+    void *call;    /* the handler's, for this request */
+    int64_t started_ns; /* first byte of the head */
+    int64_t head_ns;    /* end of the head */
+    int64_t deadline_ns;
+    bool http_1_0;
+    bool head_only; /* HEAD: the answer has no body */
+    bool close;     /* the connection ends with this answer */
+    bool expects_continue;
+    bool replied;
+    bool with_model; /* counted under the model's name */
+};
+
+struct reply {
+    int code;
+    enum reason reason;
+    const char *content_type; /* NULL without a body */
+    const char *headers;      /* further lines, each ending in CRLF; may be NULL */
+    const char *body;         /* copied if it cannot be sent at once */
+    size_t body_size;
+    uint32_t retry_after_s; /* 0: no such header */
+    bool close;
+};
+
+/* Answers. The exchange may be gone when this returns. */
+void exchange_reply(struct exchange *exchange, const struct reply *reply);
+
+/* The most a chunked body may hold; more is answered 413. From handler->head. */
+void exchange_set_body_limit(struct exchange *exchange, uint64_t bytes);
+
+/* When handler->late is called if there is no answer by then; before the end of the body it means 408 instead. */
+void exchange_set_deadline(struct exchange *exchange, int64_t at_ns);
+
+#endif

@@ -1,0 +1,117 @@
+#include "server/http/reply.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "server/bytes.h"
+#include "server/http/loop.h"
+
+const char *reply_phrase(int code) {
+    switch (code) {
+    case 200:
+        return "OK";
+    case 204:
+        return "No Content";
+    case 302:
+        return "Found";
+    case 400:
+        return "Bad Request";
+    case 404:
+        return "Not Found";
+    case 405:
+        return "Method Not Allowed";
+    case 408:
+        return "Request Timeout";
+    case 413:
+        return "Content Too Large";
+    case 414:
+        return "URI Too Long";
+    case 415:
+        return "Unsupported Media Type";
+    case 417:
+        return "Expectation Failed";
+    case 429:
+        return "Too Many Requests";
+    case 431:
+        return "Request Header Fields Too Large";
+    case 500:
+        return "Internal Server Error";
+    case 501:
+        return "Not Implemented";
+    case 503:
+        return "Service Unavailable";
+    case 504:
+        return "Gateway Timeout";
+    case 505:
+        return "HTTP Version Not Supported";
+    default:
+        return "Unknown";
+    }
+}
+
+int reply_code(enum weir_status status, enum reason *reason) {
+    static const struct {
+        short code;
+        short reason;
+    } table[WEIR_STATUS_COUNT] = {
+        [WEIR_OK] = {200, REASON_OK},
+        [WEIR_INVALID] = {400, REASON_BAD_REQUEST},
+        [WEIR_UNSUPPORTED] = {400, REASON_BAD_REQUEST},
+        [WEIR_NOT_FOUND] = {404, REASON_NOT_FOUND},
+        [WEIR_TOO_LARGE] = {413, REASON_TOO_LARGE},
+        [WEIR_IO] = {500, REASON_INTERNAL},
+        [WEIR_NO_MEMORY] = {503, REASON_BYTES},
+        [WEIR_FULL] = {503, REASON_FULL},
+        [WEIR_DEADLINE] = {504, REASON_DEADLINE},
+        [WEIR_CANCELLED] = {500, REASON_INTERNAL},
+        [WEIR_NOT_READY] = {503, REASON_NOT_READY},
+        [WEIR_DRAINING] = {503, REASON_DRAINING},
+        [WEIR_NON_FINITE] = {500, REASON_NON_FINITE},
+        [WEIR_DEVICE] = {500, REASON_ENGINE},
+        [WEIR_DEVICE_LOST] = {503, REASON_ENGINE},
+        [WEIR_INTERNAL] = {500, REASON_INTERNAL},
+    };
+    *reason = (enum reason)table[status].reason;
+    return table[status].code;
+}
+
+static void write_error(struct bytes *out, const struct reply_error *error, const char *text) {
+    bytes_text(out, "{\"error\":");
+    bytes_json_string(out, text, strlen(text));
+    bytes_printf(out, ",\"code\":%d,\"reason\":\"%s\"", error->code, reason_text(error->reason));
+    if (error->retry_after_ms > 0)
+        bytes_printf(out, ",\"retry_after_ms\":%u", error->retry_after_ms);
+    bytes_text(out, "}");
+}
+
+void reply_error(struct exchange *exchange, const struct reply_error *error, const char *format, ...) {
+    char text[600];
+    va_list args;
+    va_start(args, format);
+    vsnprintf(text, sizeof text, format, args);
+    va_end(args);
+    struct bytes *body = &exchange->loop->scratch;
+    body->size = 0;
+    body->failed = false;
+    write_error(body, error, text);
+    exchange_reply(exchange, &(struct reply){
+                                 .code = error->code,
+                                 .reason = error->reason,
+                                 .content_type = "application/json",
+                                 .headers = error->headers,
+                                 .body = body->failed ? "{}" : body->data,
+                                 .body_size = body->failed ? 2 : body->size,
+                                 .retry_after_s = (error->retry_after_ms + 999) / 1000,
+                                 .close = error->close,
+                             });
+}
+
+void reply_failure(struct exchange *exchange, const struct weir_error *err, const char *headers) {
+    enum reason reason;
+    int code = reply_code(err->status, &reason);
+    reply_error(exchange,
+                &(struct reply_error){
+                    .code = code, .reason = reason, .headers = headers, .retry_after_ms = code == 503 ? 1000 : 0},
+                "%s", err->text);
+}

@@ -1,0 +1,29 @@
+/* The answers that are not a prediction: error objects, and the map from outcomes to HTTP. */
+#ifndef WEIR_SERVER_HTTP_REPLY_H
+#define WEIR_SERVER_HTTP_REPLY_H
+
+#include "engine/status.h"
+#include "server/http/exchange.h"
+
+/* The reason phrase of a code, such as "Not Found". */
+const char *reply_phrase(int code);
+
+/* The HTTP code and reason for an outcome: the only such map. */
+int reply_code(enum weir_status status, enum reason *reason);
+
+struct reply_error {
+    int code;
+    enum reason reason;
+    uint32_t retry_after_ms; /* 0: none; the Retry-After header is rounded up to whole seconds */
+    const char *headers;     /* further header lines, or NULL */
+    bool close;
+};
+
+/* Answers {"error": text, "code": ..., "reason": ..., "retry_after_ms": ...}. */
+void reply_error(struct exchange *exchange, const struct reply_error *error, const char *format, ...)
+    __attribute__((format(printf, 3, 4)));
+
+/* Answers with the code and reason of err->status. headers: further lines, or NULL. */
+void reply_failure(struct exchange *exchange, const struct weir_error *err, const char *headers);
+
+#endif

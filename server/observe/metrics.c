@@ -1,0 +1,132 @@
+#include "server/observe/metrics.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "server/observe/metrics_shard.h"
+
+const double metrics_duration_bounds[DURATION_BOUNDS] = {
+    0.0001, 0.00025, 0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30,
+};
+const double metrics_delay_bounds[DELAY_BOUNDS] = {
+    0.00001, 0.000025, 0.00005, 0.0001, 0.00025, 0.0005, 0.001, 0.0025, 0.005,
+    0.01,    0.025,    0.05,    0.1,    0.25,    0.5,    1,     2.5,    5,
+};
+const double metrics_rows_bounds[ROWS_BOUNDS] = {1, 2, 4, 8, 16, 32, 64, 128, 256, 512, 1024};
+
+struct metrics *metrics_create(int shards) {
+    struct metrics *metrics = calloc(1, sizeof *metrics);
+    if (!metrics)
+        return NULL;
+    pthread_mutex_init(&metrics->adding, NULL);
+    metrics->shards = calloc((size_t)shards, sizeof *metrics->shards);
+    for (int i = 0; metrics->shards && i < shards; i++) {
+        metrics->shards[i] = calloc(1, sizeof *metrics->shards[i]);
+        if (!metrics->shards[i])
+            break;
+        metrics->shards[i]->metrics = metrics;
+        metrics->shard_count++;
+    }
+    if (metrics->shard_count < shards || !metrics->shards) {
+        metrics_destroy(metrics);
+        return NULL;
+    }
+    return metrics;
+}
+
+void metrics_destroy(struct metrics *metrics) {
+    if (!metrics)
+        return;
+    for (int i = 0; i < metrics->shard_count; i++)
+        free(metrics->shards[i]);
+    free(metrics->shards);
+    for (int i = 0; i < METRICS_MAX_MODELS; i++)
+        free(metrics->names[i]);
+    pthread_mutex_destroy(&metrics->adding);
+    free(metrics);
+}
+
+struct metrics_shard *metrics_shard(struct metrics *metrics, int index) {
+    return metrics->shards[index];
+}
+
+void metrics_use_model(struct metrics *metrics, const char *name, uint64_t version) {
+    pthread_mutex_lock(&metrics->adding);
+    int count = atomic_load(&metrics->model_count), i = 0;
+    while (i < count && (metrics->versions[i] != version || strcmp(metrics->names[i], name) != 0))
+        i++;
+    if (i == count && count < METRICS_MAX_MODELS && (metrics->names[i] = strdup(name))) {
+        metrics->versions[i] = version;
+        atomic_store(&metrics->model_count, ++count);
+    }
+    atomic_store(&metrics->current, i < count ? MODEL_FIRST + i : MODEL_OTHER);
+    pthread_mutex_unlock(&metrics->adding);
+}
+
+/* Each counter has one writer: a load, an add and a store, no locked instruction. */
+static void add(_Atomic uint64_t *counter, uint64_t n) {
+    atomic_store_explicit(counter, atomic_load_explicit(counter, memory_order_relaxed) + n, memory_order_relaxed);
+}
+
+static double seconds(int64_t ns) {
+    return ns > 0 ? (double)ns * 1e-9 : 0;
+}
+
+static enum code code_of(int code) {
+    switch (code) {
+#define CODE_CASE(number)                                                                                              \
+    case number:                                                                                                       \
+        return CODE_##number;
+        CODE_LIST(CODE_CASE)
+#undef CODE_CASE
+    default:
+        return CODE_OTHER;
+    }
+}
+
+static int class_of(int code) {
+    int group = code / 100 - 2 + CLASS_2XX;
+    return group < CLASS_2XX ? CLASS_2XX : group > CLASS_5XX ? CLASS_5XX : group;
+}
+
+void metrics_count_request(struct metrics_shard *shard, enum route route, int code, enum reason reason, bool with_model,
+                           int64_t duration_ns) {
+    int model = with_model ? atomic_load(&shard->metrics->current) : MODEL_NONE;
+    struct request_counts *counts = &shard->requests[model][(unsigned)route < ROUTE_COUNT ? route : ROUTE_OTHER];
+    if (!atomic_load_explicit(&counts->used, memory_order_relaxed)) {
+        for (int i = 0; i < CLASS_COUNT; i++)
+            histogram_init(&counts->duration[i], metrics_duration_bounds, DURATION_BOUNDS);
+        atomic_store_explicit(&counts->used, true, memory_order_release);
+    }
+    add(&counts->requests[code_of(code)][(unsigned)reason < REASON_COUNT ? reason : REASON_INTERNAL], 1);
+    histogram_add(&counts->duration[class_of(code)], seconds(duration_ns));
+}
+
+static struct model_counts *current_model(struct metrics_shard *shard) {
+    struct model_counts *counts = &shard->models[atomic_load(&shard->metrics->current)];
+    if (!atomic_load_explicit(&counts->used, memory_order_relaxed)) {
+        histogram_init(&counts->queue_delay, metrics_delay_bounds, DELAY_BOUNDS);
+        histogram_init(&counts->batch_rows, metrics_rows_bounds, ROWS_BOUNDS);
+        histogram_init(&counts->batch_compute, metrics_delay_bounds, DELAY_BOUNDS);
+        atomic_store_explicit(&counts->used, true, memory_order_release);
+    }
+    return counts;
+}
+
+void metrics_count_queue_delay(struct metrics_shard *shard, int64_t delay_ns) {
+    histogram_add(&current_model(shard)->queue_delay, seconds(delay_ns));
+}
+
+void metrics_count_batch(struct metrics_shard *shard, uint32_t rows, int64_t compute_ns) {
+    struct model_counts *counts = current_model(shard);
+    histogram_add(&counts->batch_rows, rows);
+    histogram_add(&counts->batch_compute, seconds(compute_ns));
+}
+
+void metrics_count_connection(struct metrics_shard *shard) {
+    add(&shard->connections, 1);
+}
+
+void metrics_count_wasted_rows(struct metrics_shard *shard, uint32_t rows) {
+    add(&shard->wasted_rows, rows);
+}

@@ -1,0 +1,232 @@
+/* The page of metrics, in the text format 0.0.4: prometheus.io/docs/instrumenting/exposition_formats. */
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "engine/utf8.h"
+#include "server/observe/log.h"
+#include "server/observe/metrics.h"
+#include "server/observe/metrics_shard.h"
+#include "server/observe/process_stats.h"
+
+/* Label values: backslash, quote and newline escaped; what is not UTF-8 becomes `?`. */
+static void label(struct bytes *out, const char *value) {
+    size_t left = value ? strlen(value) : 0;
+    while (left > 0) {
+        size_t n = utf8_length(value, left);
+        if (n == 0) {
+            bytes_text(out, "?");
+            n = 1;
+        } else if (*value == '\n') {
+            bytes_text(out, "\\n");
+        } else {
+            if (*value == '"' || *value == '\\')
+                bytes_text(out, "\\");
+            bytes_append(out, value, n);
+        }
+        value += n;
+        left -= n;
+    }
+}
+
+static void head(struct bytes *out, const char *name, const char *type, const char *help) {
+    bytes_printf(out, "# HELP %s %s\n# TYPE %s %s\n", name, help, name, type);
+}
+
+static void single(struct bytes *out, const char *name, const char *type, const char *help, double value) {
+    head(out, name, type, help);
+    bytes_printf(out, "%s %.17g\n", name, value);
+}
+
+/* `model="...",version="..."`, ended by NUL; in labels until the next call. */
+static const char *model_labels(const struct metrics *metrics, int model, struct bytes *labels) {
+    labels->size = 0;
+    if (model == MODEL_NONE) {
+        bytes_text(labels, "model=\"\",version=\"\"");
+    } else if (model == MODEL_OTHER) {
+        bytes_text(labels, "model=\"other\",version=\"other\"");
+    } else {
+        bytes_text(labels, "model=\"");
+        label(labels, metrics->names[model - MODEL_FIRST]);
+        bytes_printf(labels, "\",version=\"%" PRIu64 "\"", metrics->versions[model - MODEL_FIRST]);
+    }
+    bytes_append(labels, "", 1);
+    return labels->failed ? "" : labels->data;
+}
+
+/* The models that have names now; a model added meanwhile waits for the next page. */
+static bool model_exists(int known, int model) {
+    return model == MODEL_NONE || model == MODEL_OTHER || model < MODEL_FIRST + known;
+}
+
+struct page {
+    const struct metrics *metrics;
+    int known; /* named models */
+    struct bytes labels, more;
+    struct bytes *out;
+};
+
+static bool used(const atomic_bool *flag) {
+    return atomic_load_explicit(flag, memory_order_acquire);
+}
+
+static void render_route_requests(struct page *page, int model, int route) {
+    uint64_t totals[CODE_COUNT][REASON_COUNT] = {0};
+    bool any = false;
+    for (int s = 0; s < page->metrics->shard_count; s++) {
+        const struct request_counts *counts = &page->metrics->shards[s]->requests[model][route];
+        if (!used(&counts->used))
+            continue;
+        any = true;
+        for (int code = 0; code < CODE_COUNT; code++)
+            for (int reason = 0; reason < REASON_COUNT; reason++)
+                totals[code][reason] += atomic_load_explicit(&counts->requests[code][reason], memory_order_relaxed);
+    }
+    if (!any)
+        return;
+    static const char *const codes[] = {
+#define CODE_TEXT(code) #code,
+        CODE_LIST(CODE_TEXT)
+#undef CODE_TEXT
+            "other",
+    };
+    const char *labels = model_labels(page->metrics, model, &page->labels);
+    for (int code = 0; code < CODE_COUNT; code++)
+        for (int reason = 0; reason < REASON_COUNT; reason++)
+            if (totals[code][reason] > 0)
+                bytes_printf(page->out, "weir_requests_total{%s,route=\"%s\",code=\"%s\",reason=\"%s\"} %" PRIu64 "\n",
+                             labels, route_text(route), codes[code], reason_text(reason), totals[code][reason]);
+}
+
+static void render_route_durations(struct page *page, int model, int route) {
+    static const char *const classes[CLASS_COUNT] = {"2xx", "3xx", "4xx", "5xx"};
+    for (int group = 0; group < CLASS_COUNT; group++) {
+        struct histogram_total total = {0};
+        uint64_t count = 0;
+        for (int s = 0; s < page->metrics->shard_count; s++) {
+            const struct request_counts *counts = &page->metrics->shards[s]->requests[model][route];
+            if (used(&counts->used))
+                histogram_collect(&counts->duration[group], &total);
+        }
+        for (int i = 0; i <= total.bound_count; i++)
+            count += total.buckets[i];
+        if (count == 0)
+            continue;
+        page->more.size = 0;
+        bytes_printf(&page->more, "%s,route=\"%s\",class=\"%s\"", model_labels(page->metrics, model, &page->labels),
+                     route_text(route), classes[group]);
+        bytes_append(&page->more, "", 1);
+        if (!page->more.failed)
+            histogram_render(&total, "weir_request_duration_seconds", page->more.data, page->out);
+    }
+}
+
+static void render_requests(struct page *page) {
+    head(page->out, "weir_requests_total", "counter",
+         "Requests, each counted once; code 499: the client was gone and no answer was sent.");
+    for (int model = 0; model < MODEL_COUNT; model++)
+        for (int route = 0; model_exists(page->known, model) && route < ROUTE_COUNT; route++)
+            render_route_requests(page, model, route);
+    head(page->out, "weir_request_duration_seconds", "histogram",
+         "Time from the first byte of a request to the last byte of its answer, by the class of its code.");
+    for (int model = 0; model < MODEL_COUNT; model++)
+        for (int route = 0; model_exists(page->known, model) && route < ROUTE_COUNT; route++)
+            render_route_durations(page, model, route);
+}
+
+/* One histogram of every model that has been used, and of the present one even before its first batch. */
+static void render_model_histogram(struct page *page, const char *name, const char *help, size_t offset,
+                                   const double *bounds, int bound_count) {
+    head(page->out, name, "histogram", help);
+    int current = atomic_load(&page->metrics->current);
+    for (int model = MODEL_FIRST; model < MODEL_COUNT; model++) {
+        struct histogram_total total = {.bounds = bounds, .bound_count = bound_count};
+        bool any = model == current && model != MODEL_OTHER;
+        if (!model_exists(page->known, model))
+            continue;
+        for (int s = 0; s < page->metrics->shard_count; s++) {
+            const struct model_counts *counts = &page->metrics->shards[s]->models[model];
+            if (!used(&counts->used))
+                continue;
+            any = true;
+            histogram_collect((const struct histogram *)((const char *)counts + offset), &total);
+        }
+        if (any)
+            histogram_render(&total, name, model_labels(page->metrics, model, &page->labels), page->out);
+    }
+}
+
+static void render_counters(struct page *page) {
+    uint64_t connections = 0, wasted_rows = 0;
+    for (int s = 0; s < page->metrics->shard_count; s++) {
+        connections += atomic_load_explicit(&page->metrics->shards[s]->connections, memory_order_relaxed);
+        wasted_rows += atomic_load_explicit(&page->metrics->shards[s]->wasted_rows, memory_order_relaxed);
+    }
+    single(page->out, "weir_connections_total", "counter", "Connections accepted.", (double)connections);
+    single(page->out, "weir_wasted_rows_total", "counter",
+           "Rows computed for nothing: the answer was late, or its client gone.", (double)wasted_rows);
+    single(page->out, "weir_log_lines_dropped_total", "counter", "Log lines lost because the sink was full or broken.",
+           (double)log_dropped());
+}
+
+static void render_gauges(const struct metrics_gauges *gauges, struct bytes *out) {
+    single(out, "weir_ready", "gauge", "1 while the readiness route answers 200.", gauges->ready);
+    single(out, "weir_in_flight_requests", "gauge", "Requests that hold a slot of max_concurrency.",
+           (double)gauges->in_flight_requests);
+    single(out, "weir_max_concurrency", "gauge", "Slots there are (max_concurrency).", (double)gauges->max_concurrency);
+    single(out, "weir_queued_requests", "gauge", "Requests waiting for a batch.", (double)gauges->queued_requests);
+    single(out, "weir_queued_rows", "gauge", "Rows waiting for a batch.", (double)gauges->queued_rows);
+    single(out, "weir_batch_size_limit", "gauge", "Most rows of one batch (batch_size).", (double)gauges->batch_size);
+    single(out, "weir_body_bytes_in_flight", "gauge", "Bytes of request bodies held.", (double)gauges->body_bytes);
+    single(out, "weir_connections", "gauge", "Connections open.", (double)gauges->connections);
+}
+
+static void render_info(const struct metrics_gauges *gauges, struct bytes *out) {
+    head(out, "weir_device_info", "gauge", "The device that runs the model, and why this one.");
+    bytes_text(out, "weir_device_info{device=\"");
+    label(out, gauges->device);
+    bytes_text(out, "\",reason=\"");
+    label(out, gauges->device_reason);
+    bytes_text(out, "\",description=\"");
+    label(out, gauges->device_description);
+    bytes_text(out, "\"} 1\n");
+    head(out, "weir_model_info", "gauge", "The model that serves.");
+    if (gauges->model && gauges->model[0]) {
+        bytes_text(out, "weir_model_info{model=\"");
+        label(out, gauges->model);
+        bytes_printf(out, "\",version=\"%" PRIu64 "\"} 1\n", gauges->model_version);
+    }
+}
+
+static void render_process(const struct metrics_gauges *gauges, struct bytes *out) {
+    struct process_stats stats = process_stats_read();
+    single(out, "process_start_time_seconds", "gauge", "Start of the process, in seconds of Unix time.",
+           gauges->start_time_seconds);
+    if (stats.cpu_seconds >= 0)
+        single(out, "process_cpu_seconds_total", "counter", "User and system CPU time of the process.",
+               stats.cpu_seconds);
+    if (stats.resident_bytes >= 0)
+        single(out, "process_resident_memory_bytes", "gauge", "Resident memory of the process.", stats.resident_bytes);
+    if (stats.open_fds >= 0)
+        single(out, "process_open_fds", "gauge", "Open file descriptors.", stats.open_fds);
+    if (stats.max_fds >= 0)
+        single(out, "process_max_fds", "gauge", "Most file descriptors the process may open.", stats.max_fds);
+}
+
+void metrics_render(struct metrics *metrics, const struct metrics_gauges *gauges, struct bytes *out) {
+    struct page page = {.metrics = metrics, .known = atomic_load(&metrics->model_count), .out = out};
+    render_requests(&page);
+    render_model_histogram(&page, "weir_queue_delay_seconds", "Time from submission to the first batch.",
+                           offsetof(struct model_counts, queue_delay), metrics_delay_bounds, DELAY_BOUNDS);
+    render_model_histogram(&page, "weir_batch_rows", "Rows of each batch that ran.",
+                           offsetof(struct model_counts, batch_rows), metrics_rows_bounds, ROWS_BOUNDS);
+    render_model_histogram(&page, "weir_batch_compute_seconds", "Time of each batch on the device.",
+                           offsetof(struct model_counts, batch_compute), metrics_delay_bounds, DELAY_BOUNDS);
+    render_counters(&page);
+    render_gauges(gauges, out);
+    render_info(gauges, out);
+    render_process(gauges, out);
+    out->failed = out->failed || page.labels.failed || page.more.failed;
+    bytes_release(&page.labels);
+    bytes_release(&page.more);
+}

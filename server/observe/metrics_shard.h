@@ -1,0 +1,88 @@
+/* How the counters lie in memory. Private to the metrics files. */
+#ifndef WEIR_SERVER_OBSERVE_METRICS_SHARD_H
+#define WEIR_SERVER_OBSERVE_METRICS_SHARD_H
+
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "server/observe/histogram.h"
+#include "server/observe/labels.h"
+#include "server/observe/metrics.h"
+
+/* The codes that have a series of their own. 499 is never sent: the client was gone before its answer. */
+#define CODE_LIST(X)                                                                                                   \
+    X(200)                                                                                                             \
+    X(204)                                                                                                             \
+    X(400)                                                                                                             \
+    X(404)                                                                                                             \
+    X(405)                                                                                                             \
+    X(408)                                                                                                             \
+    X(413)                                                                                                             \
+    X(414)                                                                                                             \
+    X(415)                                                                                                             \
+    X(417)                                                                                                             \
+    X(429)                                                                                                             \
+    X(431)                                                                                                             \
+    X(499)                                                                                                             \
+    X(500)                                                                                                             \
+    X(501)                                                                                                             \
+    X(503)                                                                                                             \
+    X(504)                                                                                                             \
+    X(505)
+
+enum code {
+#define CODE_ENUM(code) CODE_##code,
+    CODE_LIST(CODE_ENUM)
+#undef CODE_ENUM
+        CODE_OTHER,
+    CODE_COUNT
+};
+
+/* Durations are kept apart by the first digit of the code, so that quick refusals do not flatter the slow answers. */
+enum { CLASS_2XX, CLASS_3XX, CLASS_4XX, CLASS_5XX, CLASS_COUNT };
+
+enum {
+    MODEL_NONE,                                     /* requests that concern no model */
+    MODEL_FIRST,                                    /* the pairs of name and version seen, in order */
+    MODEL_OTHER = MODEL_FIRST + METRICS_MAX_MODELS, /* those that came after */
+    MODEL_COUNT,
+};
+
+struct request_counts {
+    atomic_bool used; /* set by the writer once the histograms are ready */
+    _Atomic uint64_t requests[CODE_COUNT][REASON_COUNT];
+    struct histogram duration[CLASS_COUNT];
+};
+
+struct model_counts {
+    atomic_bool used;
+    struct histogram queue_delay, batch_rows, batch_compute;
+};
+
+/* Large, and touched only where something was counted. */
+struct metrics_shard {
+    struct metrics *metrics;
+    _Atomic uint64_t connections;
+    _Atomic uint64_t wasted_rows;
+    struct model_counts models[MODEL_COUNT];
+    struct request_counts requests[MODEL_COUNT][ROUTE_COUNT];
+};
+
+struct metrics {
+    int shard_count;
+    struct metrics_shard **shards;
+    _Atomic int current;     /* index of the model that requests count under now */
+    _Atomic int model_count; /* of names and versions; those below it never change again */
+    pthread_mutex_t adding;
+    char *names[METRICS_MAX_MODELS];
+    uint64_t versions[METRICS_MAX_MODELS];
+};
+
+enum { DURATION_BOUNDS = 17, DELAY_BOUNDS = 18, ROWS_BOUNDS = 11 };
+extern const double metrics_duration_bounds[DURATION_BOUNDS];
+extern const double metrics_delay_bounds[DELAY_BOUNDS]; /* queue delay and batch time */
+extern const double metrics_rows_bounds[ROWS_BOUNDS];
+
+#endif

@@ -1,0 +1,311 @@
+/* The composition root: builds the service from its configuration, runs it, and takes it apart again. */
+#include "server/service.h"
+
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/resource.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "engine/catalog.h"
+#include "engine/clock.h"
+#include "engine/engine.h"
+#include "server/exit_code.h"
+#include "server/observe/log.h"
+#include "server/observe/metrics.h"
+#include "server/service_state.h"
+
+enum { DESCRIPTOR_RESERVE = 64, DEFAULT_MAX_CONNECTIONS = 10000 };
+
+/* Raises the soft descriptor limit to the hard one and returns how many connections fit below it. */
+static uint32_t connection_limit(int64_t configured) {
+    struct rlimit limit;
+    uint64_t descriptors = 1024;
+    if (getrlimit(RLIMIT_NOFILE, &limit) == 0) {
+        limit.rlim_cur = limit.rlim_max;
+        setrlimit(RLIMIT_NOFILE, &limit);
+        getrlimit(RLIMIT_NOFILE, &limit);
+        descriptors = limit.rlim_cur == RLIM_INFINITY ? UINT32_MAX : limit.rlim_cur;
+    }
+    uint64_t room = descriptors > 2 * DESCRIPTOR_RESERVE ? descriptors - DESCRIPTOR_RESERVE : descriptors / 2;
+    uint64_t wanted = configured > 0 ? (uint64_t)configured : DEFAULT_MAX_CONNECTIONS;
+    if (configured > 0 && wanted > room)
+        log_event(LOG_WARN, "max_connections_cut", "configured=%llu limit=%llu", (unsigned long long)wanted,
+                  (unsigned long long)room);
+    return (uint32_t)(wanted < room ? wanted : room);
+}
+
+static void batch_ran(void *context, int device, uint32_t rows, int64_t compute_ns, enum weir_status status) {
+    struct service *service = context;
+    metrics_count_batch(metrics_shard(service->metrics, service->loop_count + device), rows, compute_ns);
+    if (status != WEIR_OK) {
+        static struct log_site site;
+        log_event_limited(&site, clock_now_ns(), LOG_ERROR, "batch_failed", "device=%d rows=%u status=\"%s\"", device,
+                          rows, weir_status_text(status));
+    }
+}
+
+static void jobs_done(void *context) {
+    struct service *service = context;
+    for (int i = 0; i < service->loop_count; i++)
+        mailbox_wake(&service->loops[i].mailbox);
+}
+
+static void device_lost(void *context, int device, const char *reason) {
+    struct service *service = context;
+    char quoted[256];
+    log_event(LOG_ERROR, "device_lost", "device=%d reason=%s", device, log_quote(reason, quoted, sizeof quoted));
+    atomic_store(&service->api.device_lost, true);
+    kill(getpid(), SIGTERM);
+}
+
+static enum weir_status open_engine(struct service *service, struct weir_error *err) {
+    const struct config *config = service->config;
+    static const enum inventory_choice choices[] = {[CONFIG_DEVICE_AUTO] = INVENTORY_AUTO,
+                                                    [CONFIG_DEVICE_CPU] = INVENTORY_CPU,
+                                                    [CONFIG_DEVICE_CUDA] = INVENTORY_CUDA};
+    struct engine_options options = {
+        .devices = {.choice = choices[config->device],
+                    .gpu_count = (int)config->gpu_count,
+                    .cpu_threads = (int)config->cpu_threads},
+        .batch_rows = (uint32_t)config->batch_size,
+        .max_queue_delay_ns = config->max_queue_delay_us * CLOCK_NS_PER_US,
+        .observer = {.context = service, .batch_ran = batch_ran, .jobs_done = jobs_done, .device_lost = device_lost},
+    };
+    enum weir_status status = engine_open(&options, &service->engine, err);
+    if (status != WEIR_OK)
+        return status;
+    struct engine_status engine;
+    char reason[200], description[200];
+    engine_status(service->engine, &engine);
+    log_event(engine.device_fell_back ? LOG_WARN : LOG_INFO, engine.device_fell_back ? "device_fallback" : "device",
+              "device=%s count=%d reason=%s description=%s", engine.device, engine.device_count,
+              log_quote(engine.device_reason, reason, sizeof reason),
+              log_quote(engine.device_description, description, sizeof description));
+    return WEIR_OK;
+}
+
+/* Opens metrics and loops; their threads do not run yet. */
+static enum weir_status open_loops(struct service *service, struct weir_error *err) {
+    int count = (int)service->config->workers;
+    service->metrics = metrics_create(count + (int)service->config->gpu_count);
+    service->loops = calloc((size_t)count, sizeof *service->loops);
+    service->api.loops = calloc((size_t)count, sizeof *service->api.loops);
+    if (!service->metrics || !service->loops || !service->api.loops)
+        return weir_fail(err, WEIR_NO_MEMORY, "no memory for %d event loops", count);
+    for (int i = 0; i < count; i++) {
+        struct loop *loop = &service->loops[i];
+        enum weir_status status = loop_open(loop, i, err);
+        if (status != WEIR_OK)
+            return status;
+        service->loop_count = i + 1;
+        loop->metrics = metrics_shard(service->metrics, i);
+        loop->end_of_turn = api_end_of_turn;
+        loop->end_of_turn_context = &service->api;
+        service_loop_options(service->config, &loop->options);
+    }
+    return WEIR_OK;
+}
+
+static void add_route(struct service *service, const char *path, const struct handler *handler, unsigned sets) {
+    router_add(&service->router,
+               &(struct router_entry){.path = path, .handler = handler, .context = &service->api, .sets = sets});
+}
+
+static void add_routes(struct service *service) {
+    const char *health = service->config->health_path;
+    snprintf(service->live_path, sizeof service->live_path, "%s/live", health);
+    snprintf(service->ready_path, sizeof service->ready_path, "%s/ready", health);
+    add_route(service, "/predict", &api_predict_handler, ROUTE_SET_DATA);
+    add_route(service, health, &api_health_handler, ROUTE_SET_OPS);
+    add_route(service, service->live_path, &api_live_handler, ROUTE_SET_OPS);
+    add_route(service, service->ready_path, &api_ready_handler, ROUTE_SET_OPS);
+    add_route(service, "/metrics", &api_metrics_handler, ROUTE_SET_OPS);
+    add_route(service, "/", &api_root_handler, ROUTE_SET_DATA | ROUTE_SET_OPS);
+}
+
+/* Binds the data listener and, if it has a port of its own, the ops listener. */
+static enum weir_status open_listeners(struct service *service, struct weir_error *err) {
+    const struct config *config = service->config;
+    bool split = config->ops_port > 0;
+    struct {
+        int64_t port;
+        unsigned sets;
+    } wanted[] = {{config->port, split ? ROUTE_SET_DATA : ROUTE_SET_DATA | ROUTE_SET_OPS},
+                  {config->ops_port, ROUTE_SET_OPS}};
+    for (int i = 0; i < (split ? 2 : 1); i++) {
+        struct listener_options options = {.host = config->host,
+                                           .port = (int)wanted[i].port,
+                                           .loops = service->loops,
+                                           .loop_count = service->loop_count,
+                                           .router = &service->router,
+                                           .route_sets = wanted[i].sets,
+                                           .budget = &service->connections};
+        enum weir_status status = listener_open(&service->listeners[i], &options, err);
+        if (status != WEIR_OK)
+            return status;
+        service->listener_count = i + 1;
+    }
+    return WEIR_OK;
+}
+
+static enum weir_status start(struct service *service, struct weir_error *err) {
+    for (int i = 0; i < service->listener_count; i++) {
+        enum weir_status status = listener_start(&service->listeners[i], err);
+        if (status != WEIR_OK)
+            return status;
+    }
+    for (int i = 0; i < service->loop_count; i++) {
+        enum weir_status status = loop_start(&service->loops[i], err);
+        if (status != WEIR_OK)
+            return status;
+    }
+    static const char *const names[] = {"data", "ops"};
+    for (int i = 0; i < service->listener_count; i++)
+        log_event(LOG_INFO, "listening", "listener=%s address=%s", names[i], service->listeners[i].address);
+    return WEIR_OK;
+}
+
+static void passed_over(void *context, const char *remark) {
+    char quoted[400];
+    (void)context;
+    log_event(LOG_WARN, "entry_ignored", "remark=%s", log_quote(remark, quoted, sizeof quoted));
+}
+
+static void load_failed(void *context, const char *model, uint64_t number, const struct weir_error *why) {
+    char quoted[700];
+    (void)context;
+    log_event(LOG_ERROR, "model_load_failed", "model=%s version=%llu error=%s", model, (unsigned long long)number,
+              log_quote(why->text, quoted, sizeof quoted));
+}
+
+static void report_loaded(struct service *service) {
+    struct version *version = engine_acquire(service->engine);
+    struct version_info info = engine_describe(version);
+    log_event(LOG_INFO, "model_loaded", "model=%s version=%llu ms=%.1f", info.model_name,
+              (unsigned long long)info.number, (double)info.load_ns / 1e6);
+    if (info.fixed_batch > 0)
+        log_event(LOG_INFO, "model_fixed_batch", "model=%s version=%llu batch=%u", info.model_name,
+                  (unsigned long long)info.number, info.fixed_batch);
+    metrics_use_model(service->metrics, info.model_name, info.number);
+    engine_release(version);
+}
+
+/* Exit code of a failed load, EXIT_CODE_DONE if the service may go on. */
+static int load_model(struct service *service, struct weir_error *err) {
+    const struct config *config = service->config;
+    struct catalog_listener listener = {.passed_over = passed_over, .failed = load_failed};
+    struct catalog_result result;
+    if (!config->model_path) {
+        weir_fail(err, WEIR_INVALID, "no model: name one (weir serve MODEL) or set model_path");
+        return EXIT_CODE_USAGE;
+    }
+    if (catalog_load(service->engine, config->model_path, config->model_name, &listener, &result, err) != WEIR_OK)
+        return EXIT_CODE_MODEL;
+    if (result.loaded) {
+        report_loaded(service);
+        log_event(LOG_INFO, "ready", "model=%s version=%llu start_ms=%.1f", result.model,
+                  (unsigned long long)result.number, (double)(clock_now_ns() - service->api.started_ns) / 1e6);
+    } else {
+        snprintf(service->not_ready, sizeof service->not_ready, "no version of %s lies under %.300s", result.model,
+                 config->model_path);
+        atomic_store(&service->api.not_ready, service->not_ready);
+        log_event(LOG_WARN, "not_ready", "model=%s reason=\"no version found\"", result.model);
+    }
+    return EXIT_CODE_DONE;
+}
+
+static int exit_code_of(enum weir_status status) {
+    switch (status) {
+    case WEIR_OK:
+        return EXIT_CODE_DONE;
+    case WEIR_DEVICE:
+    case WEIR_DEVICE_LOST:
+        return EXIT_CODE_DEVICE;
+    case WEIR_IO:
+    case WEIR_INVALID:
+        return EXIT_CODE_IO;
+    default:
+        return EXIT_CODE_INTERNAL;
+    }
+}
+
+static void init(struct service *service, const struct config *config) {
+    struct api *api = &service->api;
+    struct timespec now;
+    clock_gettime(CLOCK_REALTIME, &now);
+    service->connections.max = connection_limit(config->max_connections);
+    admission_init(&api->admission, (uint32_t)config->max_concurrency, (uint64_t)config->max_inflight_body_bytes);
+    atomic_init(&api->timeout_ns, config->timeout_ms * CLOCK_NS_PER_MS);
+    atomic_init(&api->max_body_bytes, (uint64_t)config->max_body_bytes);
+    atomic_init(&api->not_ready, "the model is being loaded");
+    api->connections = &service->connections;
+    api->started_unix_s = (double)now.tv_sec + (double)now.tv_nsec / 1e9;
+    api->batch_size = (uint32_t)config->batch_size;
+}
+
+static enum weir_status build(struct service *service, struct weir_error *err) {
+    enum weir_status status = open_loops(service, err);
+    if (status != WEIR_OK)
+        return status;
+    service->api.metrics = service->metrics;
+    add_routes(service);
+    status = open_listeners(service, err);
+    if (status != WEIR_OK)
+        return status;
+    status = open_engine(service, err);
+    service->api.engine = service->engine;
+    return status;
+}
+
+/* Ends the loops' threads, then closes what they left open, then the engine, whose last jobs find their way home. */
+static void take_apart(struct service *service) {
+    service_stop_loops(service);
+    for (int i = 0; i < service->listener_count; i++)
+        listener_close(&service->listeners[i]);
+    if (service->engine)
+        engine_drain(service->engine);
+    for (int i = 0; i < service->loop_count; i++)
+        while (service->loops[i].conns)
+            conn_close(service->loops[i].conns);
+    if (service->engine)
+        engine_stop(service->engine);
+    for (int i = 0; i < service->loop_count; i++)
+        mailbox_deliver(&service->loops[i].mailbox);
+    engine_close(service->engine);
+    for (int i = 0; i < service->loop_count; i++)
+        loop_close(&service->loops[i]);
+    metrics_destroy(service->metrics);
+    free(service->loops);
+    free(service->api.loops);
+}
+
+int service_run(const struct config *config, const struct config_sources *sources) {
+    struct service service = {.config = config, .sources = sources, .api.started_ns = clock_now_ns()};
+    struct weir_error err;
+    signal(SIGPIPE, SIG_IGN);
+    log_set_level((enum log_level)config->log_level);
+    if (!service_open_signals(&service)) {
+        log_event(LOG_ERROR, "start_failed", "error=\"cannot take signals\"");
+        return EXIT_CODE_INTERNAL;
+    }
+    init(&service, config);
+    log_event(LOG_INFO, "starting", "version=%s pid=%d", WEIR_VERSION, (int)getpid());
+    int code = exit_code_of(build(&service, &err));
+    if (code == EXIT_CODE_DONE)
+        code = exit_code_of(start(&service, &err));
+    if (code == EXIT_CODE_DONE)
+        code = load_model(&service, &err);
+    if (code == EXIT_CODE_DONE) {
+        service_wait(&service);
+        code = atomic_load(&service.api.device_lost) ? EXIT_CODE_DEVICE_LOST : EXIT_CODE_DONE;
+    } else {
+        char quoted[700];
+        log_event(LOG_ERROR, "start_failed", "error=%s", log_quote(err.text, quoted, sizeof quoted));
+    }
+    take_apart(&service);
+    service_close_signals(&service);
+    log_event(LOG_INFO, "stopped", "code=%d", code);
+    return code;
+}

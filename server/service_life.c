@@ -1,0 +1,233 @@
+/* The service's life after the start: signals, reload, drain. Everything here runs on the main thread; what touches a loop
+ * is sent to it as mail. */
+#include <event2/event.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <sys/signalfd.h>
+#include <unistd.h>
+
+#include "engine/clock.h"
+#include "engine/engine.h"
+#include "server/observe/log.h"
+#include "server/service_state.h"
+
+enum { DRAIN_LOOK_MS = 10 };
+
+/* An order for one loop. */
+struct order {
+    struct mail mail;
+    struct service *service;
+    struct loop *loop;
+    enum { ORDER_OPTIONS, ORDER_LEAVE, ORDER_DRAIN, ORDER_STOP } what;
+    struct loop_options options;
+};
+
+static void deliver_order(struct mail *mail) {
+    struct order *order = (struct order *)mail;
+    struct loop *loop = order->loop;
+    switch (order->what) {
+    case ORDER_OPTIONS:
+        loop->options = order->options;
+        break;
+    case ORDER_LEAVE:
+        loop->draining = true;
+        break;
+    case ORDER_DRAIN:
+        if (loop->index == 0)
+            for (int i = 0; i < order->service->listener_count; i++)
+                listener_close(&order->service->listeners[i]);
+        conn_drain(loop);
+        break;
+    case ORDER_STOP:
+        loop_stop(loop);
+        break;
+    }
+    free(order);
+}
+
+static void order_all(struct service *service, const struct order *order) {
+    for (int i = 0; i < service->loop_count; i++) {
+        if (!service->loops[i].started)
+            continue;
+        struct order *copy = malloc(sizeof *copy);
+        if (!copy)
+            abort(); /* an order that is lost leaves the process in no known state */
+        *copy = *order;
+        copy->mail.deliver = deliver_order;
+        copy->service = service;
+        copy->loop = &service->loops[i];
+        mailbox_post(&copy->loop->mailbox, &copy->mail);
+        mailbox_wake(&service->loops[i].mailbox);
+    }
+}
+
+void service_loop_options(const struct config *config, struct loop_options *out) {
+    *out = (struct loop_options){
+        .head_timeout_ns = config->head_timeout_ms * CLOCK_NS_PER_MS,
+        .body_timeout_ns = config->body_timeout_ms * CLOCK_NS_PER_MS,
+        .write_timeout_ns = config->write_timeout_ms * CLOCK_NS_PER_MS,
+        .idle_timeout_ns = config->idle_timeout_ms * CLOCK_NS_PER_MS,
+        .framing = {.target_bytes = 8 * 1024, .head_bytes = 16 * 1024, .header_count = REQUEST_MAX_FIELDS},
+    };
+}
+
+static void log_problems(const struct config_problems *problems) {
+    for (int i = 0; i < problems->count; i++) {
+        char text[512], quoted[600];
+        const struct config_problem *problem = &problems->items[i];
+        config_problems_text(problem, text, sizeof text);
+        log_event(problem->severity == CONFIG_ERROR ? LOG_ERROR : LOG_WARN, "config", "problem=%s",
+                  log_quote(text, quoted, sizeof quoted));
+    }
+}
+
+/* Applies the keys that may change while running. */
+static void apply(struct service *service, const struct config *config) {
+    struct api *api = &service->api;
+    struct order order = {.what = ORDER_OPTIONS};
+    atomic_store(&api->timeout_ns, config->timeout_ms * CLOCK_NS_PER_MS);
+    atomic_store(&api->max_body_bytes, (uint64_t)config->max_body_bytes);
+    admission_set_limits(&api->admission, (uint32_t)config->max_concurrency,
+                         (uint64_t)config->max_inflight_body_bytes);
+    engine_set_queue_delay(service->engine, config->max_queue_delay_us * CLOCK_NS_PER_US);
+    service->drain_delay_ns = config->drain_delay_ms * CLOCK_NS_PER_MS;
+    service->drain_timeout_ns = config->drain_timeout_ms * CLOCK_NS_PER_MS;
+    log_set_level((enum log_level)config->log_level);
+    service_loop_options(config, &order.options);
+    order_all(service, &order);
+}
+
+/* SIGHUP: the new configuration applies as a whole or not at all. */
+static void reload(struct service *service) {
+    struct config_problems *problems = calloc(1, sizeof *problems);
+    struct config config;
+    char names[256];
+    if (!problems)
+        return;
+    bool good = config_load(service->sources, &config, problems);
+    log_problems(problems);
+    if (!good) {
+        log_event(LOG_ERROR, "reload_refused", "errors=%d", problems->errors);
+    } else if (!config_may_reload(service->config, &config, names, sizeof names)) {
+        log_event(LOG_ERROR, "reload_refused", "needs_restart=\"%s\"", names);
+    } else {
+        apply(service, &config);
+        log_event(LOG_INFO, "reloaded", "max_concurrency=%lld timeout_ms=%lld", (long long)config.max_concurrency,
+                  (long long)config.timeout_ms);
+    }
+    if (good)
+        config_release(&config);
+    free(problems);
+}
+
+static void set_timer(struct service *service, int64_t wait_ns) {
+    struct timeval wait = {.tv_sec = wait_ns / CLOCK_NS_PER_S,
+                           .tv_usec = wait_ns % CLOCK_NS_PER_S / CLOCK_NS_PER_US};
+    event_add(service->timer, &wait);
+}
+
+static void end(struct service *service, const char *how) {
+    log_event(LOG_INFO, "drained", "outcome=%s connections=%u in_flight=%u", how,
+              atomic_load(&service->connections.open), atomic_load(&service->api.admission.slots));
+    service->phase = SERVICE_ENDED;
+    event_base_loopbreak(service->base);
+}
+
+static void drain(struct service *service) {
+    service->phase = SERVICE_DRAINING;
+    service->drain_began_ns = clock_now_ns();
+    log_event(LOG_INFO, "draining", "connections=%u in_flight=%u", atomic_load(&service->connections.open),
+              atomic_load(&service->api.admission.slots));
+    order_all(service, &(struct order){.what = ORDER_DRAIN});
+    set_timer(service, 0);
+}
+
+static void leave(struct service *service, bool at_once) {
+    atomic_store(&service->api.draining, true);
+    service->phase = SERVICE_LEAVING;
+    order_all(service, &(struct order){.what = ORDER_LEAVE});
+    if (at_once || service->drain_delay_ns == 0) {
+        drain(service);
+        return;
+    }
+    log_event(LOG_INFO, "leaving", "delay_ms=%lld", (long long)(service->drain_delay_ns / CLOCK_NS_PER_MS));
+    set_timer(service, service->drain_delay_ns);
+}
+
+static void timer_ready(evutil_socket_t fd, short what, void *context) {
+    struct service *service = context;
+    (void)fd;
+    (void)what;
+    if (service->phase == SERVICE_LEAVING) {
+        drain(service);
+    } else if (service->phase == SERVICE_DRAINING) {
+        if (atomic_load(&service->connections.open) == 0 && atomic_load(&service->api.admission.slots) == 0)
+            end(service, "clean");
+        else if (clock_now_ns() - service->drain_began_ns >= service->drain_timeout_ns)
+            end(service, "timeout");
+        else
+            set_timer(service, DRAIN_LOOK_MS * INT64_C(1000000));
+    }
+}
+
+static void signal_ready(evutil_socket_t fd, short what, void *context) {
+    struct service *service = context;
+    struct signalfd_siginfo info;
+    (void)what;
+    while (read(fd, &info, sizeof info) == (ssize_t)sizeof info) {
+        if (info.ssi_signo == SIGHUP) {
+            if (service->phase == SERVICE_RUNNING)
+                reload(service);
+        } else if (service->phase == SERVICE_RUNNING) {
+            log_event(LOG_INFO, "signal", "name=%s", info.ssi_signo == SIGINT ? "SIGINT" : "SIGTERM");
+            leave(service, info.ssi_signo == SIGINT || atomic_load(&service->api.device_lost));
+        } else if (service->phase != SERVICE_ENDED) {
+            end(service, "cut"); /* a second signal */
+        }
+    }
+}
+
+bool service_open_signals(struct service *service) {
+    sigset_t signals;
+    sigemptyset(&signals);
+    sigaddset(&signals, SIGTERM);
+    sigaddset(&signals, SIGINT);
+    sigaddset(&signals, SIGHUP);
+    service->drain_delay_ns = service->config->drain_delay_ms * CLOCK_NS_PER_MS;
+    service->drain_timeout_ns = service->config->drain_timeout_ms * CLOCK_NS_PER_MS;
+    if (pthread_sigmask(SIG_BLOCK, &signals, NULL) != 0)
+        return false;
+    service->signal_fd = signalfd(-1, &signals, SFD_NONBLOCK | SFD_CLOEXEC);
+    service->base = event_base_new();
+    if (service->signal_fd < 0 || !service->base)
+        return false;
+    service->signal_event =
+        event_new(service->base, service->signal_fd, EV_READ | EV_PERSIST, signal_ready, service);
+    service->timer = event_new(service->base, -1, 0, timer_ready, service);
+    return service->signal_event && service->timer && event_add(service->signal_event, NULL) == 0;
+}
+
+void service_close_signals(struct service *service) {
+    if (service->signal_event)
+        event_free(service->signal_event);
+    if (service->timer)
+        event_free(service->timer);
+    if (service->base)
+        event_base_free(service->base);
+    if (service->signal_fd >= 0)
+        close(service->signal_fd);
+}
+
+void service_wait(struct service *service) {
+    if (service->phase != SERVICE_ENDED)
+        event_base_dispatch(service->base);
+}
+
+void service_stop_loops(struct service *service) {
+    order_all(service, &(struct order){.what = ORDER_STOP});
+    for (int i = 0; i < service->loop_count; i++) {
+        if (service->loops[i].started)
+            pthread_join(service->loops[i].thread, NULL);
+        service->loops[i].started = false;
+    }
+}

@@ -1,0 +1,67 @@
+/* What service.c builds and service_life.c runs: private to these two. */
+#ifndef WEIR_SERVER_SERVICE_STATE_H
+#define WEIR_SERVER_SERVICE_STATE_H
+
+#include <stdbool.h>
+#include <stdio.h>
+
+#include "config/config.h"
+#include "server/api/api.h"
+#include "server/http/conn.h"
+#include "server/http/listener.h"
+#include "server/http/loop.h"
+#include "server/http/router.h"
+
+struct event;
+struct event_base;
+
+enum { SERVICE_MAX_LISTENERS = 2, SERVICE_PATH_BYTES = 160 };
+
+enum service_phase {
+    SERVICE_RUNNING,
+    SERVICE_LEAVING,  /* SIGTERM came: not ready, but still serving for drain_delay_ms */
+    SERVICE_DRAINING, /* no new connections; what is owed is still answered */
+    SERVICE_ENDED,
+};
+
+struct service {
+    const struct config *config; /* as started; a reload changes the copies of it */
+    const struct config_sources *sources;
+    struct engine *engine;
+    struct metrics *metrics;
+    struct api api;
+    struct loop *loops;
+    int loop_count;
+    struct router router;
+    struct listener listeners[SERVICE_MAX_LISTENERS];
+    int listener_count;
+    struct listener_budget connections;
+    char live_path[SERVICE_PATH_BYTES];
+    char ready_path[SERVICE_PATH_BYTES];
+    char not_ready[512];
+
+    /* The main thread's own loop. */
+    struct event_base *base;
+    struct event *signal_event;
+    struct event *timer;
+    int signal_fd;
+    enum service_phase phase;
+    int64_t drain_delay_ns;
+    int64_t drain_timeout_ns;
+    int64_t drain_began_ns;
+};
+
+/* The connections' limits as the configuration has them. */
+void service_loop_options(const struct config *config, struct loop_options *out);
+
+/* Takes SIGTERM, SIGINT and SIGHUP away from the process (before any thread starts) and makes the main loop hear them. */
+bool service_open_signals(struct service *service);
+void service_close_signals(struct service *service);
+
+/* Runs the main loop until the service has drained or was cut short. thread: main. */
+void service_wait(struct service *service);
+
+/* Ends the loops' threads. */
+void service_stop_loops(struct service *service);
+
+#endif

@@ -1,0 +1,42 @@
+#include "tests/fakes/fake_version.h"
+
+#include "engine/model/model.h"
+#include "tests/fakes/fake_backend.h"
+
+struct version {
+    int index;
+};
+
+static struct version versions[2] = {{0}, {1}};
+static struct fake_backend *device;
+
+void fake_version_device(struct fake_backend *fake) {
+    device = fake;
+}
+
+struct version *fake_version(int index) {
+    return &versions[index];
+}
+
+const struct signature *version_signature(const struct version *version) {
+    static struct tensor_spec input = {.name = "x",
+                                       .dtype = TENSOR_F32,
+                                       .shape = {.rank = 2, .dims = {-1, 1}},
+                                       .row_elements = 1,
+                                       .row_bytes = sizeof(float)};
+    static struct tensor_spec output = {.name = "y",
+                                        .dtype = TENSOR_F32,
+                                        .shape = {.rank = 2, .dims = {-1, 1}},
+                                        .row_elements = 1,
+                                        .row_bytes = sizeof(float)};
+    static const struct signature signature = {
+        .inputs = &input, .outputs = &output, .input_count = 1, .output_count = 1};
+    (void)version;
+    return &signature;
+}
+
+struct backend_model *version_replica(const struct version *version, int device_number) {
+    (void)version;
+    (void)device_number;
+    return (struct backend_model *)device;
+}

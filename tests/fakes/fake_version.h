@@ -1,0 +1,14 @@
+/* Stands in for engine/model/model.c where a test needs versions but no model files: one float in, one float out. */
+#ifndef WEIR_TESTS_FAKES_FAKE_VERSION_H
+#define WEIR_TESTS_FAKES_FAKE_VERSION_H
+
+struct fake_backend;
+struct version;
+
+/* All fake versions run on this device. */
+void fake_version_device(struct fake_backend *fake);
+
+/* One of two versions, 0 or 1. */
+struct version *fake_version(int index);
+
+#endif

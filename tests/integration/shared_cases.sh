@@ -1,0 +1,143 @@
+#!/usr/bin/env bash
+# usage: tests/integration/shared_cases.sh DIRECTORY [NUMBER...]
+# Replays original case files (NN-name.http, .json, .yaml, .sh with their 00-replay.sh and 00-lib.txt) against build/weir, or
+# against the program in WEIR. The project's own tests hold the same cases; this is for comparing with the originals. The last
+# line is `N passed, N failed`.
+set -uo pipefail
+root=$(cd "$(dirname "${BASH_SOURCE[0]}")/../.." && pwd)
+if (($# == 0)) || [[ ! -f $1/00-replay.sh ]]; then
+    echo "usage: $0 DIRECTORY [NUMBER...]" >&2
+    exit 2
+fi
+cases=$(cd "$1" && pwd)
+shift
+weir=${WEIR:-$root/build/weir}
+work=$(mktemp -d)
+server=0 port=0 good=0 bad=0
+
+cleanup() {
+    stop
+    rm -rf "$work"
+}
+trap cleanup EXIT
+
+# start MODEL FLAG...: a server on a free port; sets server and port.
+start() {
+    "$weir" serve "$1" --port 0 --max-body-bytes 1MiB "${@:2}" 2>"$work/log" &
+    server=$!
+    local tries
+    for ((tries = 0; tries < 400; tries++)); do
+        if grep -q ' ready' "$work/log"; then
+            port=$(grep -m 1 ' listening ' "$work/log" | sed -E 's/.* address=[^ ]*:([0-9]+).*/\1/')
+            return 0
+        fi
+        sleep 0.05
+    done
+    echo "the server did not start:" >&2
+    cat "$work/log" >&2
+    exit 1
+}
+
+stop() {
+    if ((server)); then
+        kill -INT "$server" 2>/dev/null
+        wait "$server" 2>/dev/null
+        server=0
+    fi
+}
+
+slow_model() {
+    PYTHONDONTWRITEBYTECODE=1 /usr/bin/python3 - "$root/tests/integration" "$work" <<'PY'
+import shutil, sys
+sys.path.insert(0, sys.argv[1])
+import reference
+shutil.copytree(reference.slow_demo(), sys.argv[2] + "/slow/demo")
+PY
+}
+
+verdict() {
+    if (($2 == 0)); then
+        good=$((good + 1))
+        echo "pass  $1"
+    else
+        bad=$((bad + 1))
+        echo "FAIL  $1: $3"
+    fi
+}
+
+# replay FILE STATUSES: the statuses of the answers must be exactly these.
+replay() {
+    local got
+    got=$(WAIT=1 "$cases/00-replay.sh" "$1" 127.0.0.1 "$port" | grep -aoE '^HTTP/1\.[01] [0-9]+' | awk '{printf "%s ", $2}')
+    [[ ${got% } == "$2" ]]
+    verdict "$(basename "$1")" $? "got $got, expected $2"
+}
+
+scenario() {
+    local out code
+    out=$("$1" "${@:2}" 2>&1)
+    code=$?
+    if ((code == 77)); then
+        echo "skip  $(basename "$1"): $out"
+    else
+        verdict "$(basename "$1")" "$code" "$out"
+    fi
+}
+
+refused() {
+    local out code
+    out=$("$weir" serve -c "$1" 2>&1)
+    code=$?
+    ((code != 0)) && grep -q "$2" <<<"$out"
+    verdict "$(basename "$1")" $? "exit $code: $out"
+}
+
+wanted() {
+    ((${#only[@]} == 0)) || [[ " ${only[*]} " == *" $1 "* ]]
+}
+
+only=("$@")
+"$cases/00-model.sh" "$work/models" >/dev/null || exit 1
+slow_model || exit 1
+export MODELS=$work/models/demo
+start "$work/models/demo" --batch-size 8 --body-timeout-ms 3000
+for file in "$cases"/[0-9]*; do
+    name=$(basename "$file")
+    number=${name%%-*}
+    wanted "$number" || continue
+    case $name in
+    00-* | *.expect) ;;
+    01-*.http) replay "$file" "200 200 200 200" ;;
+    02-*.http | 09-*.http) replay "$file" "400" ;;
+    04-*.http) replay "$file" "204 405 200" ;;
+    05-*.http) replay "$file" "200 404 200" ;;
+    06-*.http | 07-*.http) replay "$file" "200 200" ;;
+    08-*.http) replay "$file" "200 415 415 200" ;;
+    1[2-7]-*.json | 19-*.json | 2[01]-*.json) replay "$file" "400" ;;
+    18-*.json | 31-*.json) replay "$file" "200" ;;
+    03-*.sh | 1[016]-*.sh | 29-*.sh | 3[03]-*.sh | 40-*.sh) scenario "$file" 127.0.0.1 "$port" ;;
+    34-*.sh) DEADLINE=3 scenario "$file" 127.0.0.1 "$port" ;;
+    32-*.sh | 35-*.sh)
+        stop
+        start "$work/slow/demo" --batch-size 1 --max-concurrency 20 --drain-delay-ms 1000 --timeout-ms 60000
+        if [[ $number == 32 ]]; then
+            SLOW=1 scenario "$file" 127.0.0.1 "$port"
+        else
+            PID=$server scenario "$file" 127.0.0.1 "$port"
+        fi
+        stop
+        start "$work/models/demo" --batch-size 8 --body-timeout-ms 3000
+        ;;
+    36-*.sh)
+        # shellcheck disable=SC2016 # the scenario puts the values in
+        printf 'port: {PORT}\nmodel_path: {MODELS}\n' >"$work/template.yaml"
+        START="$weir serve -c" CFG=$work/template.yaml scenario "$file"
+        ;;
+    41-*.yaml) refused "$file" 'batch_size' ;;
+    42-*.yaml) refused "$file" 'batch_size' ;;
+    43-*.yaml) refused "$file" '70000' ;;
+    *) echo "skip  $name: waits for another part" ;;
+    esac
+done
+echo "$good passed, $bad failed"
+((bad == 0))

@@ -1,0 +1,28 @@
+#!/usr/bin/env bash
+# Static analysis: clang-tidy over our sources (as .clang-tidy says), then the style checks. Called by ./dev lint. The last
+# line is `N passed, N failed`.
+set -uo pipefail
+cd "$(dirname "${BASH_SOURCE[0]}")/../.." || exit 1
+LIMIT_SECONDS=180
+mkdir -p build/logs
+good=0 bad=0
+
+cmake --preset dev >/dev/null || exit 1
+tidy() {
+    sources=$(git ls-files -co --exclude-standard -- 'config/*.c' 'engine/*.c' 'kernels/*.c' 'server/*.c')
+    # shellcheck disable=SC2086 # one word a file: our names have no spaces
+    timeout "$LIMIT_SECONDS" xargs -P "$(nproc)" -n 4 clang-tidy -p build --quiet --warnings-as-errors='*' <<<$sources
+}
+if tidy >build/logs/tidy.log 2>&1; then
+    good=$((good + 1))
+else
+    echo "FAIL: clang-tidy, see build/logs/tidy.log"
+    grep -E '(warning|error):' build/logs/tidy.log | sort -u | head -n 60
+    bad=$((bad + 1))
+fi
+counts=$(tests/style/run.sh | tee /dev/stderr | tail -n 1)
+good=$((good + ${counts%% *}))
+counts=${counts#*, }
+bad=$((bad + ${counts%% *}))
+echo "$good passed, $bad failed"
+((bad == 0))

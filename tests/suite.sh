@@ -1,0 +1,108 @@
+#!/usr/bin/env bash
+# All tests, stage by stage; called by ./dev test. Each stage writes build/logs/STAGE.log and ends with its counts; the last
+# line of all is `N passed, N failed`.
+set -uo pipefail
+cd "$(dirname "${BASH_SOURCE[0]}")/.." || exit 1
+export PYTHONDONTWRITEBYTECODE=1
+export ASAN_OPTIONS=detect_leaks=1:abort_on_error=0:detect_stack_use_after_return=1
+export UBSAN_OPTIONS=print_stacktrace=1
+export TSAN_OPTIONS=suppressions=$PWD/tests/race/suppressions.txt
+PYTHON=/usr/bin/python3
+LOGS=build/logs
+passed=0 failed=0
+mkdir -p "$LOGS"
+
+# Runs a command as a stage and adds up the counts of its last line.
+stage() {
+    local name=$1 log=$LOGS/$1.log began=$SECONDS counts
+    shift
+    "$@" >"$log" 2>&1
+    local code=$?
+    counts=$(grep -E '^[0-9]+ passed, [0-9]+ failed$' "$log" | tail -n 1)
+    local good=${counts%% *} bad=${counts#*, }
+    good=${good:-0} bad=${bad%% *}
+    bad=${bad:-0}
+    if ((code != 0 && bad == 0)); then
+        bad=1
+    fi
+    passed=$((passed + good)) failed=$((failed + bad))
+    printf '%-20s %4d passed, %d failed (%d s)\n' "$name" "$good" "$bad" $((SECONDS - began))
+    if ((bad > 0)); then
+        echo "--- the end of $log"
+        tail -n 60 "$log"
+        echo "---"
+    fi
+    ((bad == 0))
+}
+
+# Configures and builds all of a preset.
+build() {
+    cmake --preset "$1" && cmake --build --preset "$1" --target "${2:-all}" && echo "1 passed, 0 failed"
+}
+
+# ctest in a preset's folder, with its verdict in our form; the rest are its options.
+programs() {
+    local out
+    out=$(mktemp)
+    ctest --test-dir "$1" --no-tests=error --output-on-failure "${@:2}" | tee "$out"
+    local code=${PIPESTATUS[0]}
+    awk '/tests failed out of/ {bad = $4; all = $NF} END {printf "%d passed, %d failed\n", all - bad, bad}' "$out"
+    rm -f "$out"
+    return "$code"
+}
+
+integration() {
+    WEIR=$1 "$PYTHON" tests/integration/run.py "${@:2}"
+}
+
+replay() {
+    local good=0 bad=0 source name
+    for source in tests/fuzz/fuzz_*.c; do
+        name=$(basename "$source" .c)
+        if "build/fuzz/$name" -runs=0 "tests/fuzz/corpus/${name#fuzz_}"; then
+            good=$((good + 1))
+        else
+            echo "FAIL: $name on its corpus"
+            bad=$((bad + 1))
+        fi
+    done
+    echo "$good passed, $bad failed"
+    ((bad == 0 && good > 0))
+}
+
+case ${1:-} in
+integration)
+    cmake --preset dev >/dev/null && cmake --build --preset dev --target weir || exit 1
+    WEIR=${WEIR:-$PWD/build/weir} exec "$PYTHON" tests/integration/run.py "${@:2}"
+    ;;
+all)
+    export WEIR_TEST_ALL=1
+    ;;
+"") ;;
+*)
+    echo "usage: ./dev test [all | integration [WORD]]" >&2
+    exit 2
+    ;;
+esac
+
+if stage build build dev; then
+    stage unit programs build
+    stage integration integration "$PWD/build/weir"
+    stage hardening tests/style/hardening.sh build/weir
+fi
+if stage build-tsan build tsan race_programs; then
+    stage race programs build/tsan -R '^race[.]'
+fi
+if stage build-asan build asan; then
+    stage unit-asan programs build/asan
+    stage integration-asan integration "$PWD/build/asan/weir"
+fi
+if stage build-fuzz build fuzz fuzz_targets; then
+    stage corpus replay
+    if [[ -n ${WEIR_TEST_ALL:-} ]]; then
+        stage fuzz tests/fuzz.sh 60
+    fi
+fi
+stage style tests/style/run.sh
+echo "$passed passed, $failed failed"
+((failed == 0))

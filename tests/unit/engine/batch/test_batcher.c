@@ -1,0 +1,274 @@
+#include <criterion/criterion.h>
+#include <pthread.h>
+
+#include "engine/batch/batcher.h"
+#include "engine/clock.h"
+#include "tests/fakes/fake_job.h"
+#include "tests/fakes/fake_version.h"
+
+enum { ROWS = 8 };
+
+static struct batcher *batcher;
+static struct batch batch;
+static struct weir_error err;
+
+static void setup(void) {
+    batcher = batcher_create(&(struct batcher_options){.batch_rows = ROWS});
+    cr_assert_not_null(batcher);
+    cr_assert_eq(batch_init(&batch, ROWS, &err), WEIR_OK);
+}
+
+static void teardown(void) {
+    batcher_destroy(batcher);
+    batch_release(&batch);
+}
+
+TestSuite(batcher, .init = setup, .fini = teardown);
+
+static void add(struct fake_job *fake) {
+    cr_assert_eq(batcher_add(batcher, &fake->job, clock_now_ns(), &err), WEIR_OK);
+}
+
+static int end(void) {
+    return batcher_end(batcher, &batch, clock_now_ns());
+}
+
+Test(batcher, jobs_leave_in_the_order_they_came) {
+    struct fake_job jobs[3];
+    for (int i = 0; i < 3; i++) {
+        fake_job_init(&jobs[i], 2, 0);
+        add(&jobs[i]);
+    }
+    cr_assert(batcher_take(batcher, &batch, false));
+    cr_assert_eq(batch.part_count, 3);
+    cr_assert_eq(batch.rows, 6);
+    for (uint32_t i = 0; i < 3; i++)
+        cr_assert_eq(batch.parts[i].job, &jobs[i].job);
+    cr_assert_eq(end(), 3);
+    for (int i = 0; i < 3; i++) {
+        cr_assert_eq(atomic_load(&jobs[i].done_calls), 1);
+        cr_assert_eq(jobs[i].job.status, WEIR_OK);
+        cr_assert_eq(jobs[i].job.batch_rows, 6);
+    }
+}
+
+Test(batcher, a_batch_never_has_more_rows_than_its_limit) {
+    struct fake_job jobs[2];
+    for (int i = 0; i < 2; i++) {
+        fake_job_init(&jobs[i], 5, 0);
+        add(&jobs[i]);
+    }
+    cr_assert(batcher_take(batcher, &batch, false));
+    cr_assert_eq(batch.rows, ROWS);
+    cr_assert_eq(batch.parts[1].rows, 3);
+    cr_assert_eq(end(), 1, "the first job is complete, the second is not");
+    cr_assert_eq(atomic_load(&jobs[1].done_calls), 0);
+    cr_assert(batcher_take(batcher, &batch, false));
+    cr_assert_eq(batch.rows, 2);
+    cr_assert_eq(batch.parts[0].first_row, 3);
+    cr_assert_eq(end(), 1);
+    cr_assert_eq(atomic_load(&jobs[1].done_calls), 1);
+}
+
+Test(batcher, a_job_larger_than_a_batch_is_split_and_joined) {
+    struct fake_job job;
+    fake_job_init(&job, 20, 0);
+    add(&job);
+    uint32_t rows[3] = {0}, n = 0;
+    while (batcher_take(batcher, &batch, false)) {
+        cr_assert_eq(atomic_load(&job.done_calls), 0);
+        cr_assert_lt(n, 3);
+        rows[n++] = batch.rows;
+        end();
+    }
+    const uint32_t wanted[] = {8, 8, 4};
+    cr_assert_arr_eq(rows, wanted, sizeof wanted);
+    cr_assert_eq(atomic_load(&job.done_calls), 1);
+}
+
+Test(batcher, forty_single_rows_make_five_batches_of_eight) {
+    struct fake_job jobs[40];
+    for (int i = 0; i < 40; i++) {
+        fake_job_init(&jobs[i], 1, 0);
+        add(&jobs[i]);
+    }
+    int batches = 0;
+    for (; batcher_take(batcher, &batch, false); batches++) {
+        cr_assert_eq(batch.rows, 8);
+        end();
+    }
+    cr_assert_eq(batches, 5);
+}
+
+Test(batcher, only_jobs_of_one_version_share_a_batch) {
+    struct fake_job jobs[4];
+    for (int i = 0; i < 4; i++) {
+        fake_job_init(&jobs[i], 1, 0);
+        jobs[i].job.version = fake_version(i % 2);
+        add(&jobs[i]);
+    }
+    cr_assert(batcher_take(batcher, &batch, false));
+    cr_assert_eq(batch.part_count, 2);
+    cr_assert_eq(batch.parts[0].job, &jobs[0].job);
+    cr_assert_eq(batch.parts[1].job, &jobs[2].job);
+    end();
+    cr_assert(batcher_take(batcher, &batch, false));
+    cr_assert_eq(batch.parts[0].job, &jobs[1].job);
+    end();
+}
+
+Test(batcher, only_jobs_of_one_shape_share_a_batch) {
+    struct fake_job jobs[2];
+    for (int i = 0; i < 2; i++) {
+        fake_job_init(&jobs[i], 1, 0);
+        jobs[i].job.shape_key = (uint64_t)i;
+        add(&jobs[i]);
+    }
+    cr_assert(batcher_take(batcher, &batch, false));
+    cr_assert_eq(batch.part_count, 1);
+    end();
+    cr_assert(batcher_take(batcher, &batch, false));
+    cr_assert_eq(batch.part_count, 1);
+    end();
+}
+
+Test(batcher, a_version_with_a_smaller_batch_gets_it) {
+    struct fake_job jobs[3];
+    for (int i = 0; i < 3; i++) {
+        fake_job_init(&jobs[i], 1, 0);
+        jobs[i].job.batch_rows_limit = 1;
+        add(&jobs[i]);
+    }
+    for (int i = 0; i < 3; i++) {
+        cr_assert(batcher_take(batcher, &batch, false));
+        cr_assert_eq(batch.rows, 1);
+        end();
+    }
+}
+
+Test(batcher, a_late_job_is_dropped_before_it_costs_anything) {
+    struct fake_job late, timely;
+    fake_job_init(&late, 4, 0);
+    late.job.deadline_ns = clock_now_ns() - 1;
+    fake_job_init(&timely, 1, 0);
+    add(&late);
+    add(&timely);
+    cr_assert(batcher_take(batcher, &batch, false));
+    cr_assert_eq(batch.rows, 1);
+    cr_assert_eq(batch.parts[0].job, &timely.job);
+    cr_assert_eq(batcher_end_dropped(&batch, clock_now_ns()), 1);
+    cr_assert_eq(late.job.status, WEIR_DEADLINE);
+    cr_assert_eq(late.job.started_ns, 0);
+    cr_assert_eq(atomic_load(&late.done_calls), 1);
+    end();
+}
+
+Test(batcher, a_cancelled_job_in_the_queue_goes_back_at_once) {
+    struct fake_job a, b;
+    struct batcher_load load;
+    fake_job_init(&a, 2, 0);
+    fake_job_init(&b, 3, 0);
+    add(&a);
+    add(&b);
+    cr_assert(batcher_cancel(batcher, &a.job));
+    batcher_load(batcher, &load);
+    cr_assert_eq(load.queued_jobs, 1);
+    cr_assert_eq(load.queued_rows, 3);
+    cr_assert(batcher_take(batcher, &batch, false));
+    cr_assert_eq(batch.parts[0].job, &b.job);
+    end();
+    cr_assert_eq(atomic_load(&a.done_calls), 0, "it came back from the cancel, not through done");
+}
+
+Test(batcher, a_cancelled_job_on_the_device_comes_back_through_done) {
+    struct fake_job job;
+    fake_job_init(&job, 1, 0);
+    add(&job);
+    cr_assert(batcher_take(batcher, &batch, false));
+    cr_assert_not(batcher_cancel(batcher, &job.job));
+    end();
+    cr_assert_eq(atomic_load(&job.done_calls), 1);
+}
+
+Test(batcher, the_rest_of_a_cancelled_split_job_is_not_computed) {
+    struct fake_job job;
+    struct batcher_load load;
+    fake_job_init(&job, 20, 0);
+    add(&job);
+    cr_assert(batcher_take(batcher, &batch, false));
+    cr_assert_not(batcher_cancel(batcher, &job.job));
+    batcher_load(batcher, &load);
+    cr_assert_eq(load.queued_rows, 0);
+    cr_assert_eq(load.running_rows, 8);
+    cr_assert_eq(end(), 1);
+    cr_assert_eq(job.job.status, WEIR_CANCELLED);
+    cr_assert_eq(atomic_load(&job.done_calls), 1);
+}
+
+Test(batcher, a_failed_part_ends_the_whole_job) {
+    struct fake_job job;
+    fake_job_init(&job, 20, 0);
+    add(&job);
+    cr_assert(batcher_take(batcher, &batch, false));
+    batch.parts[0].status = WEIR_DEVICE;
+    cr_assert_eq(end(), 1);
+    cr_assert_eq(job.job.status, WEIR_DEVICE);
+    cr_assert_not(batcher_take(batcher, &batch, false));
+}
+
+Test(batcher, nothing_is_taken_after_the_stop) {
+    struct fake_job before, after;
+    fake_job_init(&before, 1, 0);
+    fake_job_init(&after, 1, 0);
+    add(&before);
+    batcher_stop(batcher);
+    cr_assert_eq(batcher_add(batcher, &after.job, clock_now_ns(), &err), WEIR_DRAINING);
+    cr_assert(batcher_take(batcher, &batch, true), "what was queued still runs");
+    end();
+    cr_assert_not(batcher_take(batcher, &batch, true), "and then it ends, without sleeping");
+}
+
+static void *publish_later(void *context) {
+    struct fake_job *job = context;
+    add(job);
+    batcher_publish(batcher);
+    return NULL;
+}
+
+Test(batcher, a_waiting_device_is_woken_by_publish) {
+    struct fake_job job;
+    pthread_t thread;
+    fake_job_init(&job, 1, 0);
+    pthread_create(&thread, NULL, publish_later, &job);
+    cr_assert(batcher_take(batcher, &batch, true));
+    cr_assert_eq(batch.rows, 1);
+    pthread_join(thread, NULL);
+    end();
+}
+
+Test(batcher, an_idle_device_waits_for_a_fuller_batch_when_told_to) {
+    struct fake_job job;
+    int64_t delay_ns = 20 * CLOCK_NS_PER_MS;
+    fake_job_init(&job, 1, 0);
+    batcher_set_delay(batcher, delay_ns);
+    int64_t begin_ns = clock_now_ns();
+    add(&job);
+    batcher_publish(batcher);
+    cr_assert(batcher_take(batcher, &batch, true));
+    cr_assert_geq(clock_now_ns() - begin_ns, delay_ns);
+    cr_assert_eq(batch.rows, 1);
+    end();
+}
+
+Test(batcher, a_full_batch_does_not_wait) {
+    struct fake_job jobs[ROWS];
+    batcher_set_delay(batcher, 3600 * CLOCK_NS_PER_S);
+    for (int i = 0; i < ROWS; i++) {
+        fake_job_init(&jobs[i], 1, 0);
+        add(&jobs[i]);
+    }
+    batcher_publish(batcher);
+    cr_assert(batcher_take(batcher, &batch, true));
+    cr_assert_eq(batch.rows, ROWS);
+    end();
+}

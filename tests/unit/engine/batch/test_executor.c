@@ -1,0 +1,147 @@
+#include <criterion/criterion.h>
+#include <sched.h>
+
+#include "engine/batch/executor.h"
+#include "engine/clock.h"
+#include "tests/fakes/fake_backend.h"
+#include "tests/fakes/fake_job.h"
+#include "tests/fakes/fake_version.h"
+
+enum { ROWS = 8 };
+
+static struct fake_backend fake;
+static struct batcher *batcher;
+static struct executor *executor;
+static struct weir_error err;
+static atomic_int lost_calls, done_calls, observed_rows;
+
+static void on_lost(void *context, int device, const char *reason) {
+    (void)context;
+    (void)device;
+    (void)reason;
+    atomic_fetch_add(&lost_calls, 1);
+}
+
+static void on_batch(void *context, int device, uint32_t rows, int64_t compute_ns, enum weir_status status) {
+    (void)context;
+    (void)device;
+    (void)compute_ns;
+    (void)status;
+    atomic_fetch_add(&observed_rows, (int)rows);
+}
+
+static void on_done(void *context) {
+    (void)context;
+    atomic_fetch_add(&done_calls, 1);
+}
+
+static const struct observer observer = {.batch_ran = on_batch, .jobs_done = on_done, .device_lost = on_lost};
+
+static void start(int slots) {
+    fake_backend_init(&fake, slots);
+    fake_version_device(&fake);
+    batcher = batcher_create(&(struct batcher_options){.batch_rows = ROWS});
+    struct executor_options options = {
+        .backend = &fake.backend, .batcher = batcher, .observer = &observer, .batch_rows = ROWS};
+    cr_assert_eq(executor_start(&options, &executor, &err), WEIR_OK);
+}
+
+static void stop(void) {
+    batcher_stop(batcher);
+    executor_stop(executor);
+    batcher_destroy(batcher);
+}
+
+static void add(struct fake_job *job) {
+    cr_assert_eq(batcher_add(batcher, &job->job, clock_now_ns(), &err), WEIR_OK);
+}
+
+static void wait_for(struct fake_job *job) {
+    while (atomic_load(&job->done_calls) == 0)
+        sched_yield();
+}
+
+Test(executor, every_row_gets_its_own_answer) {
+    struct fake_job jobs[6];
+    start(1);
+    for (int i = 0; i < 6; i++) {
+        fake_job_init(&jobs[i], (uint32_t)i + 1, (float)i * 100);
+        add(&jobs[i]);
+    }
+    batcher_publish(batcher);
+    for (int i = 0; i < 6; i++) {
+        wait_for(&jobs[i]);
+        for (int row = 0; row <= i; row++)
+            cr_assert_float_eq(jobs[i].out[row], (float)(i * 100 + row + 1), 0);
+    }
+    stop();
+    cr_assert_eq(atomic_load(&observed_rows), 21);
+    cr_assert_gt(atomic_load(&done_calls), 0);
+}
+
+Test(executor, a_job_that_breaks_its_batch_fails_alone) {
+    struct fake_job jobs[ROWS];
+    start(1);
+    for (int i = 0; i < ROWS; i++) {
+        fake_job_init(&jobs[i], 1, i == 5 ? FAKE_POISON : (float)i);
+        add(&jobs[i]);
+    }
+    batcher_publish(batcher);
+    for (int i = 0; i < ROWS; i++) {
+        wait_for(&jobs[i]);
+        cr_assert_eq(jobs[i].job.status, i == 5 ? WEIR_DEVICE : WEIR_OK, "job %d", i);
+        if (i != 5)
+            cr_assert_float_eq(jobs[i].out[0], (float)(i + 1), 0);
+    }
+    stop();
+    /* One run of eight, then halves: 4, 4, 2, 2, 1, 1. */
+    cr_assert_eq(atomic_load(&fake.runs), 7);
+}
+
+Test(executor, with_two_slots_the_next_batch_is_submitted_while_one_runs) {
+    struct fake_job jobs[2 * ROWS];
+    start(2);
+    atomic_store(&fake.hold, true);
+    for (int i = 0; i < 2 * ROWS; i++) {
+        fake_job_init(&jobs[i], 1, (float)i);
+        add(&jobs[i]);
+    }
+    batcher_publish(batcher);
+    while (atomic_load(&fake.in_flight) < 2)
+        sched_yield();
+    atomic_store(&fake.hold, false);
+    for (int i = 0; i < 2 * ROWS; i++) {
+        wait_for(&jobs[i]);
+        cr_assert_float_eq(jobs[i].out[0], (float)(i + 1), 0);
+    }
+    stop();
+    cr_assert_eq(atomic_load(&fake.most_in_flight), 2);
+}
+
+Test(executor, a_lost_device_answers_everything_and_says_so_once) {
+    struct fake_job jobs[3];
+    start(1);
+    atomic_store(&fake.lost, true);
+    for (int i = 0; i < 3; i++) {
+        fake_job_init(&jobs[i], 1, 0);
+        add(&jobs[i]);
+        batcher_publish(batcher);
+        wait_for(&jobs[i]);
+        cr_assert_eq(jobs[i].job.status, WEIR_DEVICE_LOST);
+    }
+    stop();
+    cr_assert_eq(atomic_load(&lost_calls), 1);
+}
+
+Test(executor, late_jobs_come_back_without_a_run) {
+    struct fake_job job;
+    start(1);
+    fake_job_init(&job, 1, 0);
+    job.job.deadline_ns = 1;
+    add(&job);
+    batcher_publish(batcher);
+    wait_for(&job);
+    stop();
+    cr_assert_eq(job.job.status, WEIR_DEADLINE);
+    cr_assert_eq(atomic_load(&fake.runs), 0);
+}

@@ -1,0 +1,52 @@
+#include <criterion/criterion.h>
+
+#include "server/admit/admission.h"
+
+Test(admission, slots_run_out_and_come_back) {
+    struct admission admission;
+    admission_init(&admission, 2, 100);
+    cr_assert(admission_take_slot(&admission));
+    cr_assert(admission_has_slot(&admission));
+    cr_assert(admission_take_slot(&admission));
+    cr_assert_not(admission_has_slot(&admission));
+    cr_assert_not(admission_take_slot(&admission));
+    admission_release_slot(&admission);
+    cr_assert(admission_take_slot(&admission));
+}
+
+Test(admission, bytes_are_bounded_over_all_requests) {
+    struct admission admission;
+    admission_init(&admission, 1, 100);
+    cr_assert(admission_take_bytes(&admission, 60));
+    cr_assert_not(admission_take_bytes(&admission, 41));
+    cr_assert(admission_take_bytes(&admission, 40));
+    admission_release_bytes(&admission, 100);
+    cr_assert_eq(atomic_load(&admission.bytes), 0);
+}
+
+Test(admission, a_request_larger_than_the_bound_runs_alone) {
+    struct admission admission;
+    admission_init(&admission, 1, 100);
+    cr_assert(admission_take_bytes(&admission, 500));
+    cr_assert_not(admission_take_bytes(&admission, 1));
+    admission_release_bytes(&admission, 500);
+}
+
+Test(admission, a_size_that_would_overflow_is_refused) {
+    struct admission admission;
+    admission_init(&admission, 1, UINT64_MAX);
+    cr_assert(admission_take_bytes(&admission, 10));
+    cr_assert_not(admission_take_bytes(&admission, UINT64_MAX));
+}
+
+Test(admission, a_lower_limit_takes_nothing_back) {
+    struct admission admission;
+    admission_init(&admission, 2, 100);
+    cr_assert(admission_take_slot(&admission));
+    cr_assert(admission_take_slot(&admission));
+    admission_set_limits(&admission, 1, 100);
+    admission_release_slot(&admission);
+    cr_assert_not(admission_take_slot(&admission));
+    admission_release_slot(&admission);
+    cr_assert(admission_take_slot(&admission));
+}

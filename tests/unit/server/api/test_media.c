@@ -1,0 +1,94 @@
+#include <criterion/criterion.h>
+#include <string.h>
+
+#include "server/api/media.h"
+
+static struct request request_with(const char *name, const char *value) {
+    struct request request = {.field_count = 1};
+    request.fields[0] = (struct request_field){.name = name,
+                                               .name_size = (uint32_t)strlen(name),
+                                               .value = value,
+                                               .value_size = (uint32_t)strlen(value)};
+    return request;
+}
+
+Test(media, content_types_mean_formats) {
+    static const struct {
+        const char *value;
+        int format; /* -1: refused */
+    } rows[] = {
+        {"application/json", CODEC_JSON},
+        {"Application/JSON; charset=UTF-8", CODEC_JSON},
+        {"application/json;charset=\"utf-8\"", CODEC_JSON},
+        {"application/json;odata=\"a;charset=utf-16\"", CODEC_JSON},
+        {"application/json ; x=y", CODEC_JSON},
+        {"", CODEC_JSON},
+        {"application/x-www-form-urlencoded", CODEC_JSON},
+        {"application/octet-stream", CODEC_RAW_F32},
+        {"application/json; charset=utf-16", -1},
+        {"application/json; charset=latin1", -1},
+        {"text/plain", -1},
+        {"multipart/form-data; boundary=x", -1},
+        {"application/jsonx", -1},
+        {"application/json2;charset=utf-8", -1},
+        {"application/json;\"", CODEC_JSON},
+        {"application/json;x=\"\\", CODEC_JSON},
+    };
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+        struct request request = request_with("Content-Type", rows[i].value);
+        struct weir_error err;
+        enum codec_format format;
+        enum weir_status status = media_request_format(&request, &format, &err);
+        cr_assert_eq(status, rows[i].format < 0 ? WEIR_UNSUPPORTED : WEIR_OK, "%s", rows[i].value);
+        if (status == WEIR_OK)
+            cr_assert_eq((int)format, rows[i].format, "%s", rows[i].value);
+    }
+    struct request none = {.field_count = 0};
+    enum codec_format format;
+    cr_assert_eq(media_request_format(&none, &format, NULL), WEIR_OK);
+    cr_assert_eq(format, CODEC_JSON);
+}
+
+Test(media, content_encodings) {
+    static const struct {
+        const char *value;
+        int coding;
+    } rows[] = {
+        {"gzip", MEDIA_GZIP}, {"GZIP", MEDIA_GZIP},   {"x-gzip", MEDIA_GZIP}, {"deflate", MEDIA_DEFLATE},
+        {"br", -1},           {"gzip, gzip", -1},     {"identity", MEDIA_IDENTITY},
+        {"", MEDIA_IDENTITY},
+    };
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+        struct request request = request_with("content-encoding", rows[i].value);
+        struct weir_error err;
+        enum media_coding coding;
+        enum weir_status status = media_request_coding(&request, &coding, &err);
+        cr_assert_eq(status, rows[i].coding < 0 ? WEIR_UNSUPPORTED : WEIR_OK, "%s", rows[i].value);
+        if (status == WEIR_OK)
+            cr_assert_eq((int)coding, rows[i].coding, "%s", rows[i].value);
+    }
+}
+
+Test(media, accept_chooses_between_the_two) {
+    static const struct {
+        const char *accept;
+        enum codec_format otherwise, answer;
+    } rows[] = {
+        {"*/*", CODEC_JSON, CODEC_JSON},
+        {"*/*", CODEC_RAW_F32, CODEC_RAW_F32},
+        {"application/*", CODEC_RAW_F32, CODEC_RAW_F32},
+        {"application/json", CODEC_RAW_F32, CODEC_JSON},
+        {"application/octet-stream", CODEC_JSON, CODEC_RAW_F32},
+        {"application/octet-stream;q=0.5, application/json", CODEC_RAW_F32, CODEC_JSON},
+        {"application/octet-stream;q=0.9, application/json;q=0.8", CODEC_JSON, CODEC_RAW_F32},
+        {"application/json;q=0, */*", CODEC_JSON, CODEC_RAW_F32},
+        {"text/html", CODEC_JSON, CODEC_JSON},
+        {"text/html, application/octet-stream;q=0.1", CODEC_JSON, CODEC_RAW_F32},
+        {"", CODEC_RAW_F32, CODEC_RAW_F32},
+        {",,;q=,", CODEC_JSON, CODEC_JSON},
+    };
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+        struct request request = request_with("Accept", rows[i].accept);
+        cr_assert_eq(media_answer_format(&request, rows[i].otherwise), rows[i].answer, "%s", rows[i].accept);
+    }
+}
