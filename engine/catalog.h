@@ -19,10 +19,10 @@ struct catalog_listener {
 };
 
 struct catalog_result {
-    char model[65];   /* the model's name, also when nothing loaded */
-    uint32_t found;   /* versions that lie there */
+    char model[65]; /* the model's name, also when nothing loaded */
+    uint32_t found; /* versions that lie there */
     bool loaded;
-    uint64_t number;  /* the version that serves */
+    uint64_t number; /* the version that serves */
 };
 
 /* Loads the newest version under model_path that can be loaded, trying older ones when it cannot. Finding no version is

@@ -38,9 +38,8 @@ enum weir_status engine_open(const struct engine_options *options, struct engine
     enum weir_status status = inventory_open(&options->devices, &engine->inventory, err);
     if (status != WEIR_OK)
         goto out;
-    struct batcher_options batching = {.batch_rows = options->batch_rows,
-                                       .max_queue_delay_ns = options->max_queue_delay_ns,
-                                       .spin_ns = spin_ns()};
+    struct batcher_options batching = {
+        .batch_rows = options->batch_rows, .max_queue_delay_ns = options->max_queue_delay_ns, .spin_ns = spin_ns()};
     engine->batcher = batcher_create(&batching);
     engine->executors = calloc((size_t)engine->inventory.count, sizeof(struct executor *));
     if (!engine->batcher || !engine->executors) {

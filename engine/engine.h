@@ -25,7 +25,8 @@ struct engine_options {
 enum weir_status engine_open(const struct engine_options *options, struct engine **out,
                              struct weir_error *err) WEIR_CHECKED;
 
-/* Runs what is queued and ends the devices' threads: after it no done is called any more. No submit may be under way. */
+/* Runs what is queued and ends the devices' threads: after it no done is called any more. No submit may be under way.
+ */
 void engine_stop(struct engine *engine);
 
 /* engine_stop, then frees models and devices. Every job must be home. */
@@ -52,7 +53,8 @@ struct version_info {
 struct version_info engine_describe(const struct version *version);
 
 /* Hands the job over: OK means that job->done runs exactly once, unless engine_cancel gives the job back before. The
- * devices are told by engine_flush, once for many jobs. Errors: DRAINING (the job is still the caller's). thread: any. */
+ * devices are told by engine_flush, once for many jobs. Errors: DRAINING (the job is still the caller's). thread: any.
+ */
 enum weir_status engine_submit(struct engine *engine, struct job *job, struct weir_error *err) WEIR_CHECKED;
 void engine_flush(struct engine *engine);
 

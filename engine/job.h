@@ -21,21 +21,21 @@ struct job_tensor {
 /* Owner: the submitter, before engine_submit returns OK and from the moment done is called; the engine in between. */
 struct job {
     /* Set by the submitter, read-only for the engine. */
-    struct version *version;     /* the job holds a reference */
-    uint64_t shape_key;          /* only jobs of the same version and key share a batch; 0 when all dimensions are fixed */
-    uint32_t rows;               /* at least 1 */
-    struct job_tensor *inputs;   /* in the signature's order, each rows long */
-    struct job_tensor *outputs;  /* likewise; memory of the submitter, written by the engine */
-    int64_t deadline_ns;         /* clock_now_ns time after which nobody wants the answer */
-    void (*done)(struct job *);  /* thread: device. Exactly once after engine_submit returned OK. Must not block. */
-    void *owner;                 /* free for the submitter */
+    struct version *version; /* the job holds a reference */
+    uint64_t shape_key;      /* only jobs of the same version and key share a batch; 0 when all dimensions are fixed */
+    uint32_t rows;           /* at least 1 */
+    struct job_tensor *inputs;  /* in the signature's order, each rows long */
+    struct job_tensor *outputs; /* likewise; memory of the submitter, written by the engine */
+    int64_t deadline_ns;        /* clock_now_ns time after which nobody wants the answer */
+    void (*done)(struct job *); /* thread: device. Exactly once after engine_submit returned OK. Must not block. */
+    void *owner;                /* free for the submitter */
 
     /* Set by the engine, valid in done. */
     enum weir_status status;
     int64_t submitted_ns;
-    int64_t started_ns;      /* when the first of its rows went to the device; 0 if none did */
+    int64_t started_ns; /* when the first of its rows went to the device; 0 if none did */
     int64_t finished_ns;
-    uint32_t batch_rows;     /* rows of the batch that ran its last rows */
+    uint32_t batch_rows; /* rows of the batch that ran its last rows */
 
     /* The engine's own. */
     uint32_t batch_rows_limit; /* most rows of a batch of this version */

@@ -12,7 +12,8 @@ struct observer {
     void (*batch_ran)(void *context, int device, uint32_t rows, int64_t compute_ns, enum weir_status status);
     /* done was called for all jobs that ended together. thread: the device's. */
     void (*jobs_done)(void *context);
-    /* The device will not come back: the process should end so that its supervisor starts it anew. thread: the device's. */
+    /* The device will not come back: the process should end so that its supervisor starts it anew. thread: the
+     * device's. */
     void (*device_lost)(void *context, int device, const char *reason);
 };
 

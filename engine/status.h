@@ -36,8 +36,8 @@ struct weir_error {
     char text[512];
 };
 
-/* Fills err (which may be NULL) and returns status, so that `return weir_fail(err, WEIR_INVALID, "...")` reads well. Text
- * that does not fit is cut; bytes that are not UTF-8, and control characters, become '?'. */
+/* Fills err (which may be NULL) and returns status, so that `return weir_fail(err, WEIR_INVALID, "...")` reads well.
+ * Text that does not fit is cut; bytes that are not UTF-8, and control characters, become '?'. */
 enum weir_status weir_fail(struct weir_error *err, enum weir_status status, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
 

@@ -1,5 +1,5 @@
-/* The service's life after the start: signals, reload, drain. Everything here runs on the main thread; what touches a loop
- * is sent to it as mail. */
+/* The service's life after the start: signals, reload, drain. Everything here runs on the main thread; what touches a
+ * loop is sent to it as mail. */
 #include <event2/event.h>
 #include <signal.h>
 #include <stdlib.h>
@@ -87,8 +87,7 @@ static void apply(struct service *service, const struct config *config) {
     struct order order = {.what = ORDER_OPTIONS};
     atomic_store(&api->timeout_ns, config->timeout_ms * CLOCK_NS_PER_MS);
     atomic_store(&api->max_body_bytes, (uint64_t)config->max_body_bytes);
-    admission_set_limits(&api->admission, (uint32_t)config->max_concurrency,
-                         (uint64_t)config->max_inflight_body_bytes);
+    admission_set_limits(&api->admission, (uint32_t)config->max_concurrency, (uint64_t)config->max_inflight_body_bytes);
     engine_set_queue_delay(service->engine, config->max_queue_delay_us * CLOCK_NS_PER_US);
     service->drain_delay_ns = config->drain_delay_ms * CLOCK_NS_PER_MS;
     service->drain_timeout_ns = config->drain_timeout_ms * CLOCK_NS_PER_MS;
@@ -121,8 +120,7 @@ static void reload(struct service *service) {
 }
 
 static void set_timer(struct service *service, int64_t wait_ns) {
-    struct timeval wait = {.tv_sec = wait_ns / CLOCK_NS_PER_S,
-                           .tv_usec = wait_ns % CLOCK_NS_PER_S / CLOCK_NS_PER_US};
+    struct timeval wait = {.tv_sec = wait_ns / CLOCK_NS_PER_S, .tv_usec = wait_ns % CLOCK_NS_PER_S / CLOCK_NS_PER_US};
     event_add(service->timer, &wait);
 }
 
@@ -201,8 +199,7 @@ bool service_open_signals(struct service *service) {
     service->base = event_base_new();
     if (service->signal_fd < 0 || !service->base)
         return false;
-    service->signal_event =
-        event_new(service->base, service->signal_fd, EV_READ | EV_PERSIST, signal_ready, service);
+    service->signal_event = event_new(service->base, service->signal_fd, EV_READ | EV_PERSIST, signal_ready, service);
     service->timer = event_new(service->base, -1, 0, timer_ready, service);
     return service->signal_event && service->timer && event_add(service->signal_event, NULL) == 0;
 }

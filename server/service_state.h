@@ -54,7 +54,8 @@ struct service {
 /* The connections' limits as the configuration has them. */
 void service_loop_options(const struct config *config, struct loop_options *out);
 
-/* Takes SIGTERM, SIGINT and SIGHUP away from the process (before any thread starts) and makes the main loop hear them. */
+/* Takes SIGTERM, SIGINT and SIGHUP away from the process (before any thread starts) and makes the main loop hear them.
+ */
 bool service_open_signals(struct service *service);
 void service_close_signals(struct service *service);
 

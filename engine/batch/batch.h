@@ -30,8 +30,8 @@ struct batch {
 enum weir_status batch_init(struct batch *batch, uint32_t capacity, struct weir_error *err) WEIR_CHECKED;
 void batch_release(struct batch *batch);
 
-/* Copies parts first..end of the batch into consecutive rows of the device's staging memory, input by input. `inputs` are
- * the staging addresses in the signature's order. Returns the rows copied. */
+/* Copies parts first..end of the batch into consecutive rows of the device's staging memory, input by input. `inputs`
+ * are the staging addresses in the signature's order. Returns the rows copied. */
 uint32_t batch_gather(const struct batch *batch, uint32_t first, uint32_t end, const struct signature *signature,
                       void *const *inputs);
 

@@ -11,7 +11,7 @@
 struct batcher {
     struct batcher_options options;
     pthread_mutex_t lock;
-    pthread_cond_t more;     /* published rows, or the end */
+    pthread_cond_t more;      /* published rows, or the end */
     struct job *first, *last; /* queued jobs; one that is partly taken stays the first until its last row is */
     uint32_t queued_jobs, queued_rows, running_rows;
     uint32_t sleepers;

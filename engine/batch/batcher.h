@@ -1,6 +1,6 @@
-/* The queue between requests and devices. Jobs wait in order of arrival; a device that is free takes a batch of jobs of one
- * version and shape. A job of more rows than fit is split over batches and joined again. Every job that batcher_add took
- * comes back exactly once: from batcher_cancel, or through job->done. */
+/* The queue between requests and devices. Jobs wait in order of arrival; a device that is free takes a batch of jobs of
+ * one version and shape. A job of more rows than fit is split over batches and joined again. Every job that batcher_add
+ * took comes back exactly once: from batcher_cancel, or through job->done. */
 #ifndef WEIR_ENGINE_BATCH_BATCHER_H
 #define WEIR_ENGINE_BATCH_BATCHER_H
 
@@ -13,9 +13,9 @@
 struct batcher;
 
 struct batcher_options {
-    uint32_t batch_rows;         /* most rows of a batch */
-    int64_t max_queue_delay_ns;  /* how long an idle device waits for a fuller batch; 0: not at all */
-    int64_t spin_ns;             /* how long an idle device looks for work before it sleeps; 0 on one core */
+    uint32_t batch_rows;        /* most rows of a batch */
+    int64_t max_queue_delay_ns; /* how long an idle device waits for a fuller batch; 0: not at all */
+    int64_t spin_ns;            /* how long an idle device looks for work before it sleeps; 0 on one core */
 };
 
 struct batcher_load {
@@ -30,20 +30,21 @@ void batcher_destroy(struct batcher *batcher);
 
 /* Queues a job without waking a device: batcher_publish does, once for many. Errors: DRAINING after batcher_stop.
  * thread: any. */
-enum weir_status batcher_add(struct batcher *batcher, struct job *job, int64_t now_ns, struct weir_error *err) WEIR_CHECKED;
+enum weir_status batcher_add(struct batcher *batcher, struct job *job, int64_t now_ns,
+                             struct weir_error *err) WEIR_CHECKED;
 void batcher_publish(struct batcher *batcher);
 
-/* True: no row of the job is on a device; it is the caller's again and done will not be called. False: it runs, and comes
- * back through done (with CANCELLED, or with what it was when it ended meanwhile). thread: any. */
+/* True: no row of the job is on a device; it is the caller's again and done will not be called. False: it runs, and
+ * comes back through done (with CANCELLED, or with what it was when it ended meanwhile). thread: any. */
 bool batcher_cancel(struct batcher *batcher, struct job *job);
 
-/* Fills batch with the rows to run next. wait: sleep until there are some. False: there is nothing (or, when waiting, the
- * batcher was stopped and is empty). batch->dropped must be ended by batcher_end_dropped whatever the result.
+/* Fills batch with the rows to run next. wait: sleep until there are some. False: there is nothing (or, when waiting,
+ * the batcher was stopped and is empty). batch->dropped must be ended by batcher_end_dropped whatever the result.
  * thread: a device's. */
 bool batcher_take(struct batcher *batcher, struct batch *batch, bool wait);
 
-/* The batch ran: its parts' status is set and results are in the jobs' outputs. Calls done for every job that is complete
- * by it. Returns for how many. thread: the one that took the batch. */
+/* The batch ran: its parts' status is set and results are in the jobs' outputs. Calls done for every job that is
+ * complete by it. Returns for how many. thread: the one that took the batch. */
 int batcher_end(struct batcher *batcher, struct batch *batch, int64_t now_ns);
 
 /* Calls done for the jobs that batcher_take dropped. Returns for how many. */

@@ -53,8 +53,8 @@ static void set_status(struct batch *batch, uint32_t first, uint32_t end, enum w
         batch->parts[p].status = status;
 }
 
-/* Runs parts first..end alone, after a batch that held them failed. A failure that another batch may not have is narrowed
- * down by halves, so that only the part that causes it fails: at most log2(parts) rounds. */
+/* Runs parts first..end alone, after a batch that held them failed. A failure that another batch may not have is
+ * narrowed down by halves, so that only the part that causes it fails: at most log2(parts) rounds. */
 static void run_by_halves(struct executor *executor, int slot, uint32_t first, uint32_t end) {
     struct weir_error err;
     struct batch *batch = &executor->batches[slot];
@@ -154,8 +154,7 @@ static void *run(void *context) {
     return NULL;
 }
 
-enum weir_status executor_start(const struct executor_options *options, struct executor **out,
-                                struct weir_error *err) {
+enum weir_status executor_start(const struct executor_options *options, struct executor **out, struct weir_error *err) {
     struct executor *executor = calloc(1, sizeof *executor);
     if (!executor)
         return weir_fail(err, WEIR_NO_MEMORY, "no memory for the executor of device %d", options->device);

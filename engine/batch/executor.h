@@ -1,5 +1,5 @@
-/* An executor runs batches on one device: one thread that takes a batch, lays its rows into the device's staging memory,
- * runs it, and hands the results back; with two slots it fills the next batch while one runs. */
+/* An executor runs batches on one device: one thread that takes a batch, lays its rows into the device's staging
+ * memory, runs it, and hands the results back; with two slots it fills the next batch while one runs. */
 #ifndef WEIR_ENGINE_BATCH_EXECUTOR_H
 #define WEIR_ENGINE_BATCH_EXECUTOR_H
 

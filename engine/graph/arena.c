@@ -38,7 +38,7 @@ static bool row_bytes(const struct program_buffer *buffer, size_t *out) {
 
 /* Puts the buffer into the first gap between those alive, which are sorted by offset. */
 static bool place(struct program *program, int *alive, int *alive_count, int buffer) {
-    size_t bytes, offset = 0, taken, end;
+    size_t bytes, offset = 0, taken = 0, end;
     int at = 0;
     if (!row_bytes(&program->buffers[buffer], &bytes))
         return false;

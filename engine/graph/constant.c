@@ -92,8 +92,7 @@ const struct graph_constant *constant_cast(struct region *region, const struct g
         *supported = false;
         return NULL;
     }
-    struct graph_constant *made =
-        constant_make(region, to_float ? TENSOR_F32 : TENSOR_I64, &constant->shape, &bytes);
+    struct graph_constant *made = constant_make(region, to_float ? TENSOR_F32 : TENSOR_I64, &constant->shape, &bytes);
     if (!made)
         return NULL;
     if (to_float)

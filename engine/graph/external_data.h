@@ -17,8 +17,9 @@ struct external_data {
 };
 
 /* Opens the file and checks that it holds exactly size bytes where data says, so that memory is taken only for bytes
- * that exist. No symbolic link is followed; nothing outside the directory is opened. Errors, naming tensor and location:
- * INVALID (location refused, size differs), UNSUPPORTED (the kernel lacks openat2), IO. Owner of *file: the caller. */
+ * that exist. No symbolic link is followed; nothing outside the directory is opened. Errors, naming tensor and
+ * location: INVALID (location refused, size differs), UNSUPPORTED (the kernel lacks openat2), IO. Owner of *file: the
+ * caller. */
 enum weir_status external_data_open(int directory, const struct external_data *data, size_t size, int *file,
                                     struct weir_error *err) WEIR_CHECKED;
 

@@ -24,7 +24,8 @@ static struct use *count_uses(const struct program *program) {
 }
 
 /* An addition or multiplication with one constant per column, or one for all, taken into weights and bias. */
-static bool absorb_constant(struct program *program, struct program_step *dense, const struct program_combine *combine) {
+static bool absorb_constant(struct program *program, struct program_step *dense,
+                            const struct program_combine *combine) {
     struct program_dense *to = &dense->dense;
     bool multiplies = combine->op == COMBINATION_MULTIPLY || combine->op == COMBINATION_DIVIDE;
     if (!multiplies && !to->bias && !(to->bias = region_take(&program->region, to->out, sizeof *to->bias)))
@@ -112,7 +113,8 @@ void fuse_in_place(struct program *program) {
     for (size_t i = 0; uses && i < program->step_count; i++) {
         struct program_step *step = &program->steps[i];
         int x = step->x;
-        if ((step->kind != PROGRAM_ACTIVATE && step->kind != PROGRAM_COMBINE && step->kind != PROGRAM_COMBINE_CONSTANT) ||
+        if ((step->kind != PROGRAM_ACTIVATE && step->kind != PROGRAM_COMBINE &&
+             step->kind != PROGRAM_COMBINE_CONSTANT) ||
             program->buffers[x].place != PROGRAM_ARENA || uses[x].last != i)
             continue;
         program->buffers[x].place = PROGRAM_UNUSED;

@@ -34,16 +34,17 @@ enum weir_status lower_constant(struct lowering *lowering, const struct graph_no
     return WEIR_OK;
 }
 
-enum weir_status lower_define(struct lowering *lowering, const struct graph_node *node, const struct tensor_shape *shape,
-                              int buffer, struct weir_error *err) {
+enum weir_status lower_define(struct lowering *lowering, const struct graph_node *node,
+                              const struct tensor_shape *shape, int buffer, struct weir_error *err) {
     size_t elements;
     struct graph_value *value = node_output(lowering->graph, node, 0);
     if (!value)
         return node_fail(lowering->graph, node, err, WEIR_INVALID, "its output is missing");
     for (int i = 1; i < node->output_count; i++)
         if (node_output(lowering->graph, node, i))
-            return node_fail(lowering->graph, node, err, WEIR_UNSUPPORTED, "output %d '%.64s'; supported: the first one",
-                             i, node_output(lowering->graph, node, i)->name);
+            return node_fail(lowering->graph, node, err, WEIR_UNSUPPORTED,
+                             "output %d '%.64s'; supported: the first one", i,
+                             node_output(lowering->graph, node, i)->name);
     if (!tensor_shape_elements(shape, 1, &elements) || elements > GRAPH_MAX_ROW_ELEMENTS)
         return node_fail(lowering->graph, node, err, WEIR_TOO_LARGE, "its output has more than %d elements a row",
                          GRAPH_MAX_ROW_ELEMENTS);
@@ -54,8 +55,8 @@ enum weir_status lower_define(struct lowering *lowering, const struct graph_node
     return WEIR_OK;
 }
 
-enum weir_status lower_step(struct lowering *lowering, const struct graph_node *node, enum program_step_kind kind, int x,
-                            int *y, struct program_step **out, struct weir_error *err) {
+enum weir_status lower_step(struct lowering *lowering, const struct graph_node *node, enum program_step_kind kind,
+                            int x, int *y, struct program_step **out, struct weir_error *err) {
     if (*y == GRAPH_NONE)
         *y = program_add_buffer(lowering->program, lowering->program->buffers[x].row_elements);
     struct program_step *step = *y < 0 ? NULL : program_add_step(lowering->program, kind, x, *y);

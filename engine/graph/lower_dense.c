@@ -9,7 +9,8 @@
 enum { TILE = 32 };
 
 /* The weights as in x out floats, times alpha. Tiles keep both sides of a transposition in the cache. */
-static void copy_weights(const struct graph_constant *b, bool transposed, float alpha, const struct program_dense *dense) {
+static void copy_weights(const struct graph_constant *b, bool transposed, float alpha,
+                         const struct program_dense *dense) {
     size_t in = dense->in, out = dense->out;
     if (!transposed)
         constant_floats(b, dense->weights);
@@ -23,9 +24,8 @@ static void copy_weights(const struct graph_constant *b, bool transposed, float 
 }
 
 /* Adds the dense step for x of that shape, whose last dimension is consumed. */
-static enum weir_status add_dense(struct lowering *lowering, const struct graph_node *node,
-                                  const struct graph_value *x, struct program_dense *dense, int *y,
-                                  struct weir_error *err) {
+static enum weir_status add_dense(struct lowering *lowering, const struct graph_node *node, const struct graph_value *x,
+                                  struct program_dense *dense, int *y, struct weir_error *err) {
     struct program_step *step;
     size_t count, row;
     dense->inner_rows = shapes_product(&x->shape, 1, x->shape.rank - 1);
@@ -118,7 +118,8 @@ static enum weir_status weights_fault(struct lowering *lowering, const struct gr
                                       struct weir_error *err) {
     char left[96], right[96];
     return node_fail(lowering->graph, node, err, WEIR_INVALID, "A %s and the weights %s do not fit",
-                     tensor_shape_text(&a->shape, left, sizeof left), tensor_shape_text(&b->shape, right, sizeof right));
+                     tensor_shape_text(&a->shape, left, sizeof left),
+                     tensor_shape_text(&b->shape, right, sizeof right));
 }
 
 enum weir_status lower_dense_gemm(struct lowering *lowering, const struct graph_node *node, struct weir_error *err) {

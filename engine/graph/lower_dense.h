@@ -4,8 +4,8 @@
 
 #include "engine/graph/lower.h"
 
-/* Y = alpha A B' + beta C: A computed and not transposed, B constant; alpha goes into the weights, beta into the bias. C
- * is a constant of any form that broadcasts over the batch, or a computed value of the same shape. */
+/* Y = alpha A B' + beta C: A computed and not transposed, B constant; alpha goes into the weights, beta into the bias.
+ * C is a constant of any form that broadcasts over the batch, or a computed value of the same shape. */
 enum weir_status lower_dense_gemm(struct lowering *lowering, const struct graph_node *node,
                                   struct weir_error *err) WEIR_CHECKED;
 

@@ -202,7 +202,7 @@ enum weir_status lower_elementwise_batch_normalization(struct lowering *lowering
                                                        struct weir_error *err) {
     struct graph_value *x;
     int64_t training = 0, spatial = 1;
-    const struct graph_constant *parameters[4], *made[2];
+    const struct graph_constant *parameters[4], *made[2] = {NULL, NULL};
     if (node_int(lowering->graph, node, "training_mode", &training, err) != WEIR_OK ||
         node_int(lowering->graph, node, "spatial", &spatial, err) != WEIR_OK ||
         lower_computed(lowering, node, 0, &x, err) != WEIR_OK)

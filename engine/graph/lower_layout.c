@@ -19,8 +19,7 @@ enum weir_status lower_layout_cast(struct lowering *lowering, const struct graph
     struct graph_constant wanted = {0};
     if (node_int(lowering->graph, node, "to", &to, err) != WEIR_OK)
         return err->status;
-    if (to <= 0 || to > INT32_MAX || !tensor_dtype_from_onnx((int32_t)to, &wanted.dtype) ||
-        !constant_is_float(&wanted))
+    if (to <= 0 || to > INT32_MAX || !tensor_dtype_from_onnx((int32_t)to, &wanted.dtype) || !constant_is_float(&wanted))
         return node_fail(lowering->graph, node, err, WEIR_UNSUPPORTED,
                          "to ONNX type %lld; supported: float32, float16, bfloat16, float64 (all computed in float32)",
                          (long long)to);
@@ -43,8 +42,11 @@ static enum weir_status read_list(struct lowering *lowering, const struct graph_
     list->count = -1;
     if (strcmp(node->op, "Flatten") == 0)
         return WEIR_OK;
-    if (node_list(lowering->graph, node, transpose ? -1 : 1, reshape ? NULL : transpose ? "perm" : "axes", list->items,
-                  &list->count, err) != WEIR_OK)
+    if (node_list(lowering->graph, node, transpose ? -1 : 1,
+                  reshape     ? NULL
+                  : transpose ? "perm"
+                              : "axes",
+                  list->items, &list->count, err) != WEIR_OK)
         return err->status;
     if (reshape && list->count < 0)
         return node_fail(lowering->graph, node, err, WEIR_INVALID, "its shape is missing");

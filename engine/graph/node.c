@@ -26,8 +26,8 @@ enum weir_status node_fail(const struct graph *graph, const struct graph_node *n
     const struct graph_value *output = node_output(graph, node, 0);
     const char *gives = !node->name[0] && output ? output->name : "";
     long long opset = (long long)opset_of(graph, node->domain);
-    return weir_fail(err, status, "node %d%s (%.64s%s%.64s, domain %.64s, opset %lld): %s", node->index, place, node->op,
-                     gives[0] ? " -> " : "", gives, node->domain[0] ? node->domain : "ai.onnx", opset, what);
+    return weir_fail(err, status, "node %d%s (%.64s%s%.64s, domain %.64s, opset %lld): %s", node->index, place,
+                     node->op, gives[0] ? " -> " : "", gives, node->domain[0] ? node->domain : "ai.onnx", opset, what);
 }
 
 static const struct graph_attribute *find(const struct graph *graph, const struct graph_node *node, const char *name,
@@ -66,17 +66,15 @@ enum weir_status node_list(const struct graph *graph, const struct graph_node *n
             return node_fail(graph, node, err, WEIR_UNSUPPORTED,
                              "input %d '%.64s' is computed; supported: a constant list", input, value->name);
         if (value->constant->shape.rank > 1 || value->constant->elements > TENSOR_MAX_RANK)
-            return node_fail(graph, node, err, WEIR_UNSUPPORTED,
-                             "input %d '%.64s' is not a list of at most %d numbers", input, value->name,
-                             TENSOR_MAX_RANK);
+            return node_fail(graph, node, err, WEIR_UNSUPPORTED, "input %d '%.64s' is not a list of at most %d numbers",
+                             input, value->name, TENSOR_MAX_RANK);
         if (!constant_integers(value->constant, list))
             return node_fail(graph, node, err, WEIR_INVALID, "input %d '%.64s' is not of an integer type", input,
                              value->name);
         *count = (int)value->constant->elements;
         return WEIR_OK;
     }
-    const struct graph_attribute *found =
-        attribute ? find(graph, node, attribute, GRAPH_ATTRIBUTE_INTS, err) : NULL;
+    const struct graph_attribute *found = attribute ? find(graph, node, attribute, GRAPH_ATTRIBUTE_INTS, err) : NULL;
     if (attribute && err->status != WEIR_OK)
         return err->status;
     *count = -1;

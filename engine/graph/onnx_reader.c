@@ -37,8 +37,7 @@ static enum weir_status read_import(struct reader *reader, struct wire message) 
     struct graph_import *import = &graph->imports[graph->import_count];
     *import = (struct graph_import){.domain = ""};
     while ((result = wire_next(&message, &field)) == WIRE_FIELD) {
-        if (field.number == IMPORT_DOMAIN &&
-            onnx_text(&graph->region, &field, &import->domain, reader->err) != WEIR_OK)
+        if (field.number == IMPORT_DOMAIN && onnx_text(&graph->region, &field, &import->domain, reader->err) != WEIR_OK)
             return reader->err->status;
         if (field.number == IMPORT_VERSION)
             import->version = (int64_t)field.scalar;
@@ -176,8 +175,9 @@ static enum weir_status read_port(struct reader *reader, struct wire message, st
             whole = whole && read_type(field.bytes, port);
     }
     if (result == WIRE_BROKEN || !whole)
-        return weir_fail(reader->err, WEIR_INVALID, "input or output '%.64s': its type is broken or has over %d dimensions",
-                         name, TENSOR_MAX_RANK);
+        return weir_fail(reader->err, WEIR_INVALID,
+                         "input or output '%.64s': its type is broken or has over %d dimensions", name,
+                         TENSOR_MAX_RANK);
     if (name[0] == 0)
         return weir_fail(reader->err, WEIR_INVALID, "an input or output without a name");
     port->value = graph_intern(reader->graph, name, strlen(name));
@@ -205,8 +205,8 @@ static enum weir_status read_part(struct reader *reader, const struct wire_field
         node->index = graph->node_count++;
         return onnx_node_read(graph, &reader->source, field->bytes, node, reader->err);
     }
-    struct graph_port *port = field->number == GRAPH_INPUT ? &graph->inputs[graph->input_count]
-                                                           : &graph->outputs[graph->output_count];
+    struct graph_port *port =
+        field->number == GRAPH_INPUT ? &graph->inputs[graph->input_count] : &graph->outputs[graph->output_count];
     if (read_port(reader, field->bytes, port) != WEIR_OK)
         return reader->err->status;
     struct graph_value *value = &graph->values[port->value];

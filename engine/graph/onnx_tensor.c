@@ -251,8 +251,7 @@ enum weir_status onnx_tensor_read(struct onnx_source *source, struct wire messag
             return weir_fail(err, WEIR_NO_MEMORY, "tensor '%.64s': no memory", parts.name);
         *constant = (struct graph_constant){parts.dtype, parts.shape, parts.elements, parts.raw.at};
     } else {
-        if (parts.typed_count != parts.elements ||
-            (parts.elements > 0 && parts.typed_field != field_of(parts.dtype)))
+        if (parts.typed_count != parts.elements || (parts.elements > 0 && parts.typed_field != field_of(parts.dtype)))
             return weir_fail(err, WEIR_INVALID, "tensor '%.64s': %zu elements of data for a %s tensor of %zu",
                              parts.name, parts.typed_count, tensor_dtype_text(parts.dtype), parts.elements);
         if (!(constant = constant_make(source->region, parts.dtype, &parts.shape, &bytes)))

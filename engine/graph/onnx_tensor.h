@@ -16,8 +16,8 @@ struct onnx_source {
 #define ONNX_MAX_EXTERNAL_BYTES ((size_t)16 << 30)
 
 /* Reads one TensorProto. The elements stay in the file's memory where they lie there as they are used; typed fields and
- * external data are copied. *name is "" for a tensor without one. Every size is checked against the bytes that are there
- * before memory is taken. Errors, naming the tensor: INVALID, UNSUPPORTED, TOO_LARGE, NO_MEMORY, IO. */
+ * external data are copied. *name is "" for a tensor without one. Every size is checked against the bytes that are
+ * there before memory is taken. Errors, naming the tensor: INVALID, UNSUPPORTED, TOO_LARGE, NO_MEMORY, IO. */
 enum weir_status onnx_tensor_read(struct onnx_source *source, struct wire message, const char **name,
                                   const struct graph_constant **out, struct weir_error *err) WEIR_CHECKED;
 

@@ -129,8 +129,8 @@ static enum weir_status read_file(const char *path, unsigned char **out, size_t 
         goto out;
     }
     if (stat.st_size <= 0 || stat.st_size > INT_MAX) { /* protobuf's limit */
-        status = weir_fail(err, stat.st_size <= 0 ? WEIR_INVALID : WEIR_TOO_LARGE, "it has %lld bytes; supported: 1 to %d",
-                           (long long)stat.st_size, INT_MAX);
+        status = weir_fail(err, stat.st_size <= 0 ? WEIR_INVALID : WEIR_TOO_LARGE,
+                           "it has %lld bytes; supported: 1 to %d", (long long)stat.st_size, INT_MAX);
         goto out;
     }
     bytes = malloc((size_t)stat.st_size);

@@ -10,8 +10,8 @@
 
 struct plan;
 
-/* Reads, checks, fuses and plans the ONNX model file at path (".../model.onnx"; external data files must lie beneath its
- * directory). Errors: IO, INVALID (broken file), UNSUPPORTED (names node, operator, opset and the supported form),
+/* Reads, checks, fuses and plans the ONNX model file at path (".../model.onnx"; external data files must lie beneath
+ * its directory). Errors: IO, INVALID (broken file), UNSUPPORTED (names node, operator, opset and the supported form),
  * NO_MEMORY. thread: loader. Owner: the caller, released by plan_destroy. */
 enum weir_status plan_load(const char *path, struct plan **out, struct weir_error *err) WEIR_CHECKED;
 void plan_destroy(struct plan *plan);

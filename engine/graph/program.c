@@ -55,12 +55,9 @@ double program_row_flops(const struct program_step *step, const struct program *
 
 const char *program_step_text(enum program_step_kind kind) {
     static const char *const texts[] = {
-        [PROGRAM_DENSE] = "dense",
-        [PROGRAM_ACTIVATE] = "activate",
-        [PROGRAM_COMBINE] = "combine",
-        [PROGRAM_COMBINE_CONSTANT] = "combine with constant",
-        [PROGRAM_SOFTMAX] = "softmax",
-        [PROGRAM_COPY] = "copy",
+        [PROGRAM_DENSE] = "dense",     [PROGRAM_ACTIVATE] = "activate",
+        [PROGRAM_COMBINE] = "combine", [PROGRAM_COMBINE_CONSTANT] = "combine with constant",
+        [PROGRAM_SOFTMAX] = "softmax", [PROGRAM_COPY] = "copy",
     };
     return (unsigned)kind < PROGRAM_STEP_KINDS ? texts[kind] : "unknown";
 }

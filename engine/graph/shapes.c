@@ -173,8 +173,8 @@ enum weir_status shapes_transpose(const struct tensor_shape *in, const struct sh
     return WEIR_OK;
 }
 
-enum weir_status shapes_broadcast(const struct tensor_shape *batch, const struct tensor_shape *constant,
-                                  size_t *period, const char **fault) {
+enum weir_status shapes_broadcast(const struct tensor_shape *batch, const struct tensor_shape *constant, size_t *period,
+                                  const char **fault) {
     int lead = batch->rank - constant->rank, first = batch->rank;
     bool suffix = true;
     for (int i = 0; i < constant->rank; i++) {

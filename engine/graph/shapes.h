@@ -35,15 +35,16 @@ enum weir_status shapes_squeeze(const struct tensor_shape *in, const struct shap
 enum weir_status shapes_unsqueeze(const struct tensor_shape *in, const struct shapes_list *axes,
                                   struct tensor_shape *out, const char **fault) WEIR_CHECKED;
 
-/* Transpose: checks the permutation (reversed where none is given) and writes it to order. In a batch only dimensions of
- * 1 may change places. */
+/* Transpose: checks the permutation (reversed where none is given) and writes it to order. In a batch only dimensions
+ * of 1 may change places. */
 enum weir_status shapes_transpose(const struct tensor_shape *in, const struct shapes_list *permutation,
-                                  int order[TENSOR_MAX_RANK], struct tensor_shape *out, const char **fault) WEIR_CHECKED;
+                                  int order[TENSOR_MAX_RANK], struct tensor_shape *out,
+                                  const char **fault) WEIR_CHECKED;
 
-/* NumPy broadcasting of a constant over the rows of a batch. *period is the number of constant elements that repeat over
- * a row: 1, a product of the last dimensions, or 0 where the constant must be spread over a whole row first. */
-enum weir_status shapes_broadcast(const struct tensor_shape *batch, const struct tensor_shape *constant,
-                                  size_t *period, const char **fault) WEIR_CHECKED;
+/* NumPy broadcasting of a constant over the rows of a batch. *period is the number of constant elements that repeat
+ * over a row: 1, a product of the last dimensions, or 0 where the constant must be spread over a whole row first. */
+enum weir_status shapes_broadcast(const struct tensor_shape *batch, const struct tensor_shape *constant, size_t *period,
+                                  const char **fault) WEIR_CHECKED;
 
 /* Product of dims[from..to). Valid once the shape has been measured. */
 size_t shapes_product(const struct tensor_shape *shape, int from, int to);

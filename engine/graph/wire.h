@@ -30,8 +30,8 @@ size_t wire_size(struct wire wire);
 /* Reads the next field. BROKEN: a length beyond the end, a varint of over ten bytes, field number 0, a group. */
 enum wire_result wire_next(struct wire *wire, struct wire_field *field);
 
-/* Counts the scalars of a repeated field's piece, packed or not. Returns false if its bytes are not whole scalars of that
- * type. */
+/* Counts the scalars of a repeated field's piece, packed or not. Returns false if its bytes are not whole scalars of
+ * that type. */
 bool wire_count(const struct wire_field *field, enum wire_type element, size_t *count);
 
 /* Takes the next of the scalars that wire_count counted; to be called that often and no more. */

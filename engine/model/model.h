@@ -14,10 +14,10 @@ struct version;
 struct version_options {
     const char *model_name;
     uint64_t number;
-    const char *path;          /* the model.onnx file */
-    struct backend **devices;  /* device_count of them */
+    const char *path;         /* the model.onnx file */
+    struct backend **devices; /* device_count of them */
     int device_count;
-    uint32_t batch_rows;       /* most rows of a batch */
+    uint32_t batch_rows; /* most rows of a batch */
 };
 
 /* Reads, plans, loads onto every device and warms up. A file with a fixed batch is loaded for that batch alone

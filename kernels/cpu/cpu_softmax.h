@@ -5,8 +5,8 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-/* The normalized axis has `length` elements that lie `inner` apart; `outer` groups of length * inner elements follow one
- * another. */
+/* The normalized axis has `length` elements that lie `inner` apart; `outer` groups of length * inner elements follow
+ * one another. */
 struct softmax_shape {
     size_t outer;
     size_t length;
@@ -14,8 +14,8 @@ struct softmax_shape {
     bool log; /* the logarithm of the softmax */
 };
 
-/* Subtracts the maximum first, so that large values do not overflow; a NaN or +inf in a group makes NaNs of it. y may be
- * x. */
+/* Subtracts the maximum first, so that large values do not overflow; a NaN or +inf in a group makes NaNs of it. y may
+ * be x. */
 void cpu_softmax_run(const struct softmax_shape *shape, const float *x, float *y);
 
 #endif

@@ -26,8 +26,8 @@ bool admission_has_slot(const struct admission *admission);
 bool admission_take_slot(struct admission *admission);
 void admission_release_slot(struct admission *admission);
 
-/* True: the caller holds that many bytes more until admission_release_bytes. A single request may always hold its bytes if
- * nobody else holds any. */
+/* True: the caller holds that many bytes more until admission_release_bytes. A single request may always hold its bytes
+ * if nobody else holds any. */
 bool admission_take_bytes(struct admission *admission, uint64_t bytes);
 void admission_release_bytes(struct admission *admission, uint64_t bytes);
 

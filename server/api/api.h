@@ -19,7 +19,7 @@ enum { API_HEADERS_BYTES = 400 };
 
 /* Owned by one loop. */
 struct api_loop {
-    bool submitted;          /* jobs wait to be published at the end of the turn */
+    bool submitted; /* jobs wait to be published at the end of the turn */
     const struct version *headers_version;
     char headers[API_HEADERS_BYTES]; /* X-Weir-* lines of headers_version */
 };
@@ -32,7 +32,7 @@ struct api {
     struct api_loop *loops; /* by loop index */
     _Atomic int64_t timeout_ns;
     _Atomic uint64_t max_body_bytes;
-    atomic_bool draining;    /* SIGTERM came: not ready, but serving */
+    atomic_bool draining; /* SIGTERM came: not ready, but serving */
     atomic_bool device_lost;
     int64_t started_ns;
     double started_unix_s;

@@ -150,8 +150,8 @@ static void head(struct exchange *exchange, const struct request *request) {
         refuse(exchange, 415, REASON_MEDIA_TYPE, err.text);
     } else if (request->framing.content_length > max_bytes) {
         reply_error(exchange, &(struct reply_error){.code = 413, .reason = REASON_TOO_LARGE},
-                    "the body has %llu bytes, the limit is %llu",
-                    (unsigned long long)request->framing.content_length, (unsigned long long)max_bytes);
+                    "the body has %llu bytes, the limit is %llu", (unsigned long long)request->framing.content_length,
+                    (unsigned long long)max_bytes);
     } else if (!admission_has_slot(&api->admission)) {
         refuse(exchange, 503, REASON_FULL, "the server has as many requests in progress as it takes");
     } else {

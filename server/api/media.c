@@ -141,7 +141,8 @@ enum codec_format media_answer_format(const struct request *request, enum codec_
     const struct request_field *field = request_find(request, "accept");
     if (!field)
         return otherwise;
-    /* The quality of each of the two formats, and how exactly the range named it (3: by name, 2: application, 1: any). */
+    /* The quality of each of the two formats, and how exactly the range named it (3: by name, 2: application, 1: any).
+     */
     int quality[2] = {0, 0}, exactness[2] = {0, 0};
     struct piece rest = {field->value, field->value_size}, range, type;
     while (next_part(&rest, ',', &range)) {

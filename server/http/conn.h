@@ -1,5 +1,5 @@
-/* A connection: a state machine that reads one request at a time and sends its answer before it looks at the next. Bytes of
- * later requests wait in its input; reading stops while too many do. thread: its loop, all of it. */
+/* A connection: a state machine that reads one request at a time and sends its answer before it looks at the next.
+ * Bytes of later requests wait in its input; reading stops while too many do. thread: its loop, all of it. */
 #ifndef WEIR_SERVER_HTTP_CONN_H
 #define WEIR_SERVER_HTTP_CONN_H
 
@@ -44,14 +44,14 @@ struct conn {
     struct framing_chunks chunks;
     uint64_t body_left;  /* of a body with Content-Length */
     uint64_t body_limit; /* of a chunked body */
-    char *in;           /* bytes kept between two reads, or behind an unanswered request */
-    char *out;          /* what is left of a partly sent answer */
+    char *in;            /* bytes kept between two reads, or behind an unanswered request */
+    char *out;           /* what is left of a partly sent answer */
     uint32_t in_size, in_capacity, in_seen;
     size_t out_size, out_sent;
     short watched; /* what the event waits for */
     uint8_t state;
     bool chunked;
-    bool body_done;  /* llhttp saw the end of the message */
+    bool body_done; /* llhttp saw the end of the message */
     bool end_of_input;
     bool dispatching;  /* inside conn_work: whoever closes leaves the freeing to it */
     bool parsing_body; /* inside llhttp: where the body ends is not known yet */

@@ -15,6 +15,7 @@ struct head_reader {
     struct conn *conn;
     struct request *request;
     bool overflow;
+    bool keep_alive;
 };
 
 static bool equals_ignoring_case(const char *bytes, size_t size, const char *text) {
@@ -32,8 +33,8 @@ bool request_field_is(const struct request_field *field, const char *text) {
     return equals_ignoring_case(field->value, field->value_size, text);
 }
 
-/* While a head is parsed parser->data is its head_reader; afterwards it is the connection. The head is in one piece, so each
- * callback below runs once for each part. */
+/* While a head is parsed parser->data is its head_reader; afterwards it is the connection. The head is in one piece, so
+ * each callback below runs once for each part. */
 static int on_url(llhttp_t *parser, const char *at, size_t size) {
     struct head_reader *reader = parser->data;
     reader->request->target = at;
@@ -67,7 +68,8 @@ static int on_value(llhttp_t *parser, const char *at, size_t size) {
 
 static int on_headers_complete(llhttp_t *parser) {
     struct head_reader *reader = parser->data;
-    parser->upgrade = 0; /* Upgrade is ignored: the message is HTTP to its end */
+    reader->keep_alive = llhttp_should_keep_alive(parser); /* asked now: the end of a message clears what it needs */
+    parser->upgrade = 0;                                   /* Upgrade is ignored: the message is HTTP to its end */
     parser->data = reader->conn;
     return 0;
 }
@@ -106,6 +108,7 @@ static bool parse_head(struct conn *conn, const char *head, size_t size, struct 
     if (error != HPE_OK || reader.overflow || conn->body_done == has_body)
         return false;
     request->method = conn->parser.method;
+    request->keep_alive = reader.keep_alive;
     if (!request->framing.chunked && has_body && conn->parser.content_length != request->framing.content_length)
         return false;
     return true;
@@ -145,12 +148,11 @@ static void route(struct conn *conn, const struct request *request) {
         return;
     }
     if (request->method == HTTP_CONNECT) {
-        reply_error(exchange,
-                    &(struct reply_error){.code = 405,
-                                          .reason = REASON_METHOD,
-                                          .headers = "Allow: GET, HEAD, POST, OPTIONS\r\n",
-                                          .close = true},
-                    "CONNECT is not served here");
+        reply_error(
+            exchange,
+            &(struct reply_error){
+                .code = 405, .reason = REASON_METHOD, .headers = "Allow: GET, HEAD, POST, OPTIONS\r\n", .close = true},
+            "CONNECT is not served here");
         return;
     }
     switch (router_find(conn->listener->router, conn->listener->route_sets, request->target, request->target_size,
@@ -200,12 +202,11 @@ static void begin_exchange(struct conn *conn, const char *head, size_t size, boo
         conn_refuse(conn, 400, REASON_FRAMING, "the request head is malformed");
         return;
     }
-    bool keep_alive = llhttp_should_keep_alive(&conn->parser);
     exchange->head_ns = loop->now_ns;
     exchange->deadline_ns = DEADLINE_NEVER;
     exchange->http_1_0 = request.framing.http_1_0;
     exchange->head_only = request.method == HTTP_HEAD;
-    exchange->close = !keep_alive || loop->draining;
+    exchange->close = !request.keep_alive || loop->draining;
     exchange->expects_continue = request.framing.expect_continue && !more_follows;
     exchange->replied = false;
     exchange->with_model = false;

@@ -1,5 +1,5 @@
-/* Absolute deadlines on one loop. Moving a deadline later costs nothing: the heap holds the earliest time at which it could
- * have passed, and looks again when that comes. thread: the loop's. */
+/* Absolute deadlines on one loop. Moving a deadline later costs nothing: the heap holds the earliest time at which it
+ * could have passed, and looks again when that comes. thread: the loop's. */
 #ifndef WEIR_SERVER_HTTP_DEADLINES_H
 #define WEIR_SERVER_HTTP_DEADLINES_H
 
@@ -11,10 +11,10 @@
 
 /* Embedded in what it watches. All zero bytes but at_ns = DEADLINE_NEVER is a deadline that is not set. */
 struct deadline {
-    int64_t at_ns;   /* when it passes; read it, set it through deadlines_set */
-    int64_t key_ns;  /* its place in the heap, never later than at_ns */
-    uint32_t place;  /* index in the heap + 1; 0 when it is not in it */
-    uint32_t kind;   /* free for the owner */
+    int64_t at_ns;  /* when it passes; read it, set it through deadlines_set */
+    int64_t key_ns; /* its place in the heap, never later than at_ns */
+    uint32_t place; /* index in the heap + 1; 0 when it is not in it */
+    uint32_t kind;  /* free for the owner */
 };
 
 struct deadlines {

@@ -25,7 +25,8 @@ struct request_field {
 /* The head of a request. Its texts point into the connection's input and are valid only inside handler->head. */
 struct request {
     struct framing framing;
-    int method; /* llhttp's number */
+    int method;      /* llhttp's number */
+    bool keep_alive; /* what version and Connection say */
     const char *target;
     size_t target_size;
     int field_count;
@@ -54,8 +55,8 @@ struct handler {
     void (*end)(struct exchange *exchange);
     /* The deadline of exchange_set_deadline passed after the body was complete: reply now. */
     void (*late)(struct exchange *exchange);
-    /* Nobody waits for the answer any more, or the body cannot be completed: let go of all that belongs to exchange, and
-     * do not touch it again. */
+    /* Nobody waits for the answer any more, or the body cannot be completed: let go of all that belongs to exchange,
+     * and do not touch it again. */
     void (*gone)(struct exchange *exchange);
 };
 
@@ -63,8 +64,8 @@ struct exchange {
     struct conn *conn;
     struct loop *loop;
     const struct handler *handler;
-    void *context; /* the handler's, from the route */
-    void *call;    /* the handler's, for this request */
+    void *context;      /* the handler's, from the route */
+    void *call;         /* the handler's, for this request */
     int64_t started_ns; /* first byte of the head */
     int64_t head_ns;    /* end of the head */
     int64_t deadline_ns;

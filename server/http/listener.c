@@ -18,7 +18,7 @@
 #include "server/observe/metrics.h"
 
 enum {
-    BACKLOG = 4096,     /* the kernel cuts it to net.core.somaxconn */
+    BACKLOG = 4096,      /* the kernel cuts it to net.core.somaxconn */
     ACCEPTS_A_TURN = 64, /* then the other connections get their turn */
     RETRY_MS = 100,      /* pause after accept failed for want of descriptors or memory */
     OVER_LIMIT = 64,     /* connections above the limit that are told so; more are closed without a word */

@@ -41,8 +41,8 @@ struct listener_options {
     struct listener_budget *budget;
 };
 
-/* Binds and listens; connections are queued by the kernel until listener_start. No SO_REUSEPORT: a port in use is an error.
- * Errors: INVALID (host), IO (names the address and the reason). */
+/* Binds and listens; connections are queued by the kernel until listener_start. No SO_REUSEPORT: a port in use is an
+ * error. Errors: INVALID (host), IO (names the address and the reason). */
 enum weir_status listener_open(struct listener *listener, const struct listener_options *options,
                                struct weir_error *err) WEIR_CHECKED;
 

@@ -31,8 +31,7 @@ static void set_timer(struct loop *loop, int64_t at_ns) {
     int64_t now_ns = clock_now_ns();
     int64_t wait_ns = at_ns > now_ns ? at_ns - now_ns : 0;
     wait_ns += CLOCK_NS_PER_US; /* round up: never early */
-    struct timeval wait = {.tv_sec = wait_ns / CLOCK_NS_PER_S,
-                           .tv_usec = wait_ns % CLOCK_NS_PER_S / CLOCK_NS_PER_US};
+    struct timeval wait = {.tv_sec = wait_ns / CLOCK_NS_PER_S, .tv_usec = wait_ns % CLOCK_NS_PER_S / CLOCK_NS_PER_US};
     loop->timer_ns = at_ns;
     event_add(loop->timer, &wait);
 }

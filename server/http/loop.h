@@ -40,9 +40,9 @@ struct loop {
     struct conn *conns; /* all open connections */
     uint32_t conn_count;
     struct loop_options options;
-    bool draining;         /* every answer says Connection: close */
-    struct bytes scratch;  /* for an answer's body while it is written */
-    char *read_bytes; /* scratch of LOOP_READ_BYTES: what one read brought */
+    bool draining;        /* every answer says Connection: close */
+    struct bytes scratch; /* for an answer's body while it is written */
+    char *read_bytes;     /* scratch of LOOP_READ_BYTES: what one read brought */
     /* Runs at the end of each turn, after all its events. */
     void (*end_of_turn)(struct loop *loop, void *context);
     void *end_of_turn_context;

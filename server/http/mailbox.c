@@ -41,7 +41,8 @@ void mailbox_quiet(struct mailbox *mailbox) {
 }
 
 int mailbox_deliver(struct mailbox *mailbox) {
-    /* The flag falls before the list is stolen: mail posted in between wakes the loop once more, for nothing at worst. */
+    /* The flag falls before the list is stolen: mail posted in between wakes the loop once more, for nothing at worst.
+     */
     atomic_store(&mailbox->signalled, false);
     struct mail *mail = atomic_exchange(&mailbox->head, NULL);
     struct mail *ordered = NULL;

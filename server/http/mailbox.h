@@ -1,4 +1,5 @@
-/* Where other threads leave work for a loop: a list that is stolen whole, and an eventfd that wakes the loop once for many. */
+/* Where other threads leave work for a loop: a list that is stolen whole, and an eventfd that wakes the loop once for
+ * many. */
 #ifndef WEIR_SERVER_HTTP_MAILBOX_H
 #define WEIR_SERVER_HTTP_MAILBOX_H
 

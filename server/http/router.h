@@ -33,8 +33,8 @@ enum router_verdict {
     ROUTER_BAD_TARGET, /* a percent sign that encodes nothing, or NUL */
 };
 
-/* Finds the entry for a target (origin-form or absolute-form; the query is ignored) among those of sets. Percent signs are
- * decoded once, after splitting at '/'; dot segments and empty segments match nothing. */
+/* Finds the entry for a target (origin-form or absolute-form; the query is ignored) among those of sets. Percent signs
+ * are decoded once, after splitting at '/'; dot segments and empty segments match nothing. */
 enum router_verdict router_find(const struct router *router, unsigned sets, const char *target, size_t target_size,
                                 const struct router_entry **out);
 

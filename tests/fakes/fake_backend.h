@@ -18,12 +18,12 @@ struct fake_backend {
     float inputs[2][FAKE_MAX_ROWS];
     float outputs[2][FAKE_MAX_ROWS];
     uint32_t submitted_rows[2];
-    atomic_uint runs;                /* batches submitted */
+    atomic_uint runs;                 /* batches submitted */
     uint32_t run_rows[FAKE_MAX_RUNS]; /* rows of each */
-    atomic_int in_flight;            /* slots submitted and not waited for */
+    atomic_int in_flight;             /* slots submitted and not waited for */
     atomic_int most_in_flight;
-    atomic_bool hold;                /* wait() does not return while this is set */
-    atomic_bool lost;                /* submit answers DEVICE_LOST */
+    atomic_bool hold; /* wait() does not return while this is set */
+    atomic_bool lost; /* submit answers DEVICE_LOST */
 };
 
 void fake_backend_init(struct fake_backend *fake, int slot_count);

@@ -1,5 +1,5 @@
-/* Many submitters and cancels against a device with two slots: every job comes back exactly once, with its own numbers. A plain
- * program, to be run under ThreadSanitizer. */
+/* Many submitters and cancels against a device with two slots: every job comes back exactly once, with its own numbers.
+ * A plain program, to be run under ThreadSanitizer. */
 #include <pthread.h>
 #include <sched.h>
 #include <stdio.h>

@@ -5,10 +5,8 @@
 
 static struct request request_with(const char *name, const char *value) {
     struct request request = {.field_count = 1};
-    request.fields[0] = (struct request_field){.name = name,
-                                               .name_size = (uint32_t)strlen(name),
-                                               .value = value,
-                                               .value_size = (uint32_t)strlen(value)};
+    request.fields[0] = (struct request_field){
+        .name = name, .name_size = (uint32_t)strlen(name), .value = value, .value_size = (uint32_t)strlen(value)};
     return request;
 }
 
@@ -54,9 +52,8 @@ Test(media, content_encodings) {
         const char *value;
         int coding;
     } rows[] = {
-        {"gzip", MEDIA_GZIP}, {"GZIP", MEDIA_GZIP},   {"x-gzip", MEDIA_GZIP}, {"deflate", MEDIA_DEFLATE},
-        {"br", -1},           {"gzip, gzip", -1},     {"identity", MEDIA_IDENTITY},
-        {"", MEDIA_IDENTITY},
+        {"gzip", MEDIA_GZIP}, {"GZIP", MEDIA_GZIP}, {"x-gzip", MEDIA_GZIP},       {"deflate", MEDIA_DEFLATE},
+        {"br", -1},           {"gzip, gzip", -1},   {"identity", MEDIA_IDENTITY}, {"", MEDIA_IDENTITY},
     };
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
         struct request request = request_with("content-encoding", rows[i].value);

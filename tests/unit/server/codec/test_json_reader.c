@@ -105,7 +105,7 @@ Test(json_reader, a_fault_is_named_with_its_offset_wherever_the_pieces_end) {
         {"{\"\xC0\xAF\":1}", "a byte that is not UTF-8 in a string (offset 2)"},
         {"{\"a\":1,\"a\":2}", "member \"a\" comes twice (offset 7)"},
         {"{\"a\":1,\"\\u0061\":2}", "member \"a\" comes twice (offset 7)"},
-        {"{\"b\":{\"a\":1,\"c\":{\"a\":1},\"a\":2}}", "member \"a\" comes twice (offset 25)"},
+        {"{\"b\":{\"a\":1,\"c\":{\"a\":1},\"a\":2}}", "member \"a\" comes twice (offset 24)"},
         {"[1,2", "the body ends in an array (offset 4)"},
         {"[1,", "the body ends in an array (offset 3)"},
         {"{\"a\"", "the body ends in an object (offset 4)"},

@@ -11,8 +11,8 @@ static void setup(void) {
     memset(&router, 0, sizeof router);
     router_add(&router, &(struct router_entry){.path = "/predict", .handler = &handler_a, .sets = ROUTE_SET_DATA});
     router_add(&router, &(struct router_entry){.path = "/health", .handler = &handler_b, .sets = ROUTE_SET_OPS});
-    router_add(&router, &(struct router_entry){
-                            .path = "/", .handler = &handler_b, .sets = ROUTE_SET_DATA | ROUTE_SET_OPS});
+    router_add(&router,
+               &(struct router_entry){.path = "/", .handler = &handler_b, .sets = ROUTE_SET_DATA | ROUTE_SET_OPS});
 }
 
 TestSuite(router, .init = setup);

@@ -125,8 +125,10 @@ Test(metrics_render, families_are_whole_and_described) {
 }
 
 Test(metrics_render, promtool_finds_nothing_to_say) {
-    if (system("command -v promtool >/dev/null 2>&1") != 0)
-        cr_skip("SKIPPED: promtool is missing (Debian package prometheus)");
+    if (system("command -v promtool >/dev/null 2>&1") != 0) {
+        fprintf(stderr, "SKIPPED: promtool is missing (Debian package prometheus)\n");
+        cr_skip("promtool is missing");
+    }
     struct metrics *metrics = make();
     char *page = render(metrics, &gauges);
     FILE *promtool = popen("promtool check metrics 1>&2", "w");
