@@ -10,7 +10,7 @@ find_path(DNNL_INCLUDE oneapi/dnnl/dnnl.h REQUIRED)
 find_library(DNNL_LIBRARY dnnl REQUIRED)
 add_library(dnnl INTERFACE IMPORTED)
 target_include_directories(dnnl SYSTEM INTERFACE ${DNNL_INCLUDE})
-target_link_libraries(dnnl INTERFACE ${DNNL_LIBRARY})
+target_link_libraries(dnnl INTERFACE ${DNNL_LIBRARY} gomp) # gomp: its number of threads is set through OpenMP
 
 # llhttp comes as C sources (package node-llhttp). Its default build accepts what strict mode refuses (CVE-2023-30589 and
 # others), so strict mode is part of the target: whoever sees the header gets it.

@@ -93,6 +93,8 @@ static enum weir_status take_memory(struct backend_model *model, const struct pl
 }
 
 static enum weir_status prepare(struct backend_model *model, uint32_t rows, struct weir_error *err) {
+    struct weir_error local;
+    err = err ? err : &local;
     if (rows == 0 || rows > model->max_rows)
         return weir_fail(err, WEIR_INTERNAL, "%u rows of at most %u", rows, model->max_rows);
     if (model->by_rows[rows])
@@ -177,11 +179,10 @@ static const void *output(struct backend_model *model, int slot, int index) {
 }
 
 static enum weir_status submit(struct backend_model *model, int slot, uint32_t rows, struct weir_error *err) {
-    struct weir_error local;
-    err = err ? err : &local;
     (void)slot;
-    if (prepare(model, rows, err) != WEIR_OK)
-        return err->status;
+    enum weir_status status = prepare(model, rows, err);
+    if (status != WEIR_OK)
+        return status;
     backend_cpu_device_use_threads(model->cpu->threads);
     model->result = backend_cpu_steps_run(&model->body, model->by_rows[rows], &model->error);
     return WEIR_OK;

@@ -1,5 +1,6 @@
 #include "engine/device/backend_cpu_dense.h"
 
+#include <oneapi/dnnl/dnnl_debug.h>
 #include <stdio.h>
 #include <string.h>
 

@@ -1,4 +1,5 @@
-/* Content-Encoding of request bodies: gzip (RFC 1952) and deflate (RFC 1950), undone while the body arrives. */
+/* Content-Encoding of request bodies: gzip (RFC 1952) and deflate (RFC 1950), undone while the body arrives. A gzip
+ * body may be several members in a row (RFC 1952, section 2.2), bounded as one; deflate is the zlib form, once. */
 #ifndef WEIR_SERVER_CODEC_INFLATE_H
 #define WEIR_SERVER_CODEC_INFLATE_H
 
@@ -10,7 +11,7 @@ struct inflater;
 
 enum inflate_coding { INFLATE_GZIP, INFLATE_DEFLATE };
 
-/* Receives inflated bytes, piece by piece. A status that is not OK ends the inflating and is passed on. */
+/* Receives inflated bytes, in pieces of at most 16 KiB. A status that is not OK ends the inflating and is passed on. */
 typedef enum weir_status (*inflate_sink)(void *context, const char *bytes, size_t size, struct weir_error *err);
 
 /* max_bytes bounds the inflated size. Errors: NO_MEMORY. Owner: the caller, by inflater_close. */

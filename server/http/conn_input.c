@@ -66,8 +66,27 @@ static int on_value(llhttp_t *parser, const char *at, size_t size) {
     return 0;
 }
 
+static int on_headers_complete(llhttp_t *parser);
+static int on_body(llhttp_t *parser, const char *at, size_t size);
+static int on_message_complete(llhttp_t *parser);
+
+static const llhttp_settings_t head_settings = {
+    .on_url = on_url,
+    .on_header_field = on_field,
+    .on_header_value = on_value,
+    .on_headers_complete = on_headers_complete,
+    .on_message_complete = on_message_complete,
+};
+
+/* After the head: the fields of a trailer reach nobody. */
+static const llhttp_settings_t body_settings = {
+    .on_body = on_body,
+    .on_message_complete = on_message_complete,
+};
+
 static int on_headers_complete(llhttp_t *parser) {
     struct head_reader *reader = parser->data;
+    parser->settings = (void *)&body_settings;
     reader->keep_alive = llhttp_should_keep_alive(parser); /* asked now: the end of a message clears what it needs */
     parser->upgrade = 0;                                   /* Upgrade is ignored: the message is HTTP to its end */
     parser->data = reader->conn;
@@ -87,19 +106,10 @@ static int on_message_complete(llhttp_t *parser) {
     return 0;
 }
 
-static const llhttp_settings_t parser_settings = {
-    .on_url = on_url,
-    .on_header_field = on_field,
-    .on_header_value = on_value,
-    .on_headers_complete = on_headers_complete,
-    .on_body = on_body,
-    .on_message_complete = on_message_complete,
-};
-
 /* Gives the accepted head to llhttp. It must agree with the gate about where the body ends. */
 static bool parse_head(struct conn *conn, const char *head, size_t size, struct request *request) {
     struct head_reader reader = {.conn = conn, .request = request};
-    llhttp_init(&conn->parser, HTTP_REQUEST, &parser_settings);
+    llhttp_init(&conn->parser, HTTP_REQUEST, &head_settings);
     conn->parser.data = &reader;
     conn->body_done = false;
     enum llhttp_errno error = llhttp_execute(&conn->parser, head, size);
@@ -284,10 +294,12 @@ static size_t consume_body(struct conn *conn, const char *bytes, size_t size) {
 /* Looks for a head. Returns how many bytes are used up. */
 static size_t consume_head(struct conn *conn, const char *bytes, size_t size) {
     struct loop *loop = conn->loop;
-    size_t skipped = conn->in_seen == 0 ? framing_skip_empty_lines(bytes, size) : 0;
+    size_t skipped = conn->in_seen == 0 && !conn->skipped_line ? framing_skip_empty_lines(bytes, size) : 0;
+    if (skipped > 0)
+        conn->skipped_line = true;
     bytes += skipped;
     size -= skipped;
-    if (size == 0 || (size == 1 && bytes[0] == '\r' && conn->in_seen == 0))
+    if (size == 0 || (size == 1 && bytes[0] == '\r' && conn->in_seen == 0 && !conn->skipped_line))
         return skipped;
     struct framing_fault fault;
     size_t end;
@@ -306,6 +318,7 @@ static size_t consume_head(struct conn *conn, const char *bytes, size_t size) {
         break;
     }
     conn->in_seen = 0;
+    conn->skipped_line = false;
     begin_exchange(conn, bytes, end, size > end);
     if (conn->state == CONN_BODY && conn->body_done)
         end_body(conn);

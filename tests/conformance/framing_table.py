@@ -1,13 +1,11 @@
-#!/ usr / bin / python3
-""
-    "The framing table: raw bytes -> status code, and whether the connection closes. Runs against a running server.
+#!/usr/bin/python3
+"""The framing table: raw bytes -> status code, and whether the connection closes. Runs against a running server.
 
-    WEIR_HOST = 127.0.0.1 WEIR_PORT = 8000 tests / conformance / framing_table.py tests / conformance /
-                                      framing_table.py 127.0.0.1 8000
+    WEIR_HOST=127.0.0.1 WEIR_PORT=8000 tests/conformance/framing_table.py
+    tests/conformance/framing_table.py 127.0.0.1 8000
 
-                                      Each row is sent twice on connections of its own : in one write,
-    and byte by byte.A row that closes must get exactly one answer,
-    with `Connection : close`, a JSON error, and then the end of the stream; whatever stands behind the bad message must
+Each row is sent twice on connections of its own: in one write, and byte by byte. A row that closes must get exactly one
+answer, with `Connection: close`, a JSON error, and then the end of the stream; whatever stands behind the bad message must
 never be answered. A row that stays open must answer one more request on the same connection.
 Sources: RFC 9112 (2.2 to 7.1), RFC 9110 (5.5, 8.6, 10.1.1), CVE-2023-30589, CVE-2023-40225, CVE-2024-27982, CVE-2025-23167.
 """
@@ -47,7 +45,8 @@ def bad(name, sent, status=400):
 def chunked(body, line="POST /predict HTTP/1.1"):
     return head("Transfer-Encoding: chunked", "Content-Type: application/json", line=line) + body
 
-#Good messages, so that strictness costs nobody who writes HTTP.
+
+# Good messages, so that strictness costs nobody who writes HTTP.
 good("a plain request", head())
 good("an empty line in front of the request", "\r\n" + head())
 good("white space around values", head("X-A: \t b \t ", "X-B:c", "X-C:"))
@@ -56,6 +55,7 @@ good("a target in absolute form", head(line="GET http://weir:80/health/live HTTP
 good("HTTP/1.0 without Host stays open on request",
      head("Connection: keep-alive", line="GET /health/live HTTP/1.0", host=""))
 row("HTTP/1.0 closes by itself", head(line="GET /health/live HTTP/1.0", host=""), 200, CLOSES)
+row("HTTP/1.1 closes on request", head("Connection: close"), 200, CLOSES)
 good("Host with a port", head(host="Host: weir.example:8000\r\n"))
 good("Host with an IPv6 address", head(host="Host: [::1]:8000\r\n"))
 good("Content-Length with a leading zero", head("Content-Length: 025") + "x" * 25, EITHER)
@@ -75,7 +75,7 @@ good("OPTIONS *", head(line="OPTIONS * HTTP/1.1"), STAYS, (200, 204))
 good("a known method that is not served", head("Content-Length: 0", line="PROPFIND /predict HTTP/1.1"), EITHER, 405)
 good("CONNECT", head(line="CONNECT weir:443 HTTP/1.1", host="Host: weir:443\r\n"), EITHER, (405, 501))
 
-#Line ends and control characters(CVE - 2023 - 30589, CVE - 2025 - 23167).
+# Line ends and control characters (CVE-2023-30589, CVE-2025-23167).
 bad("a CR that hides a coding", head("X-Abc:\rxTransfer-Encoding: chunked"))
 bad("a bare CR in a value", head("X-A: b\rc"))
 bad("a bare CR in a name", head("X-\rA: b"))
@@ -92,7 +92,7 @@ bad("DEL in a value", head("X-A: b\x7fc"))
 bad("two empty lines in front", "\r\n\r\n" + head())
 bad("a bare LF in front", "\n" + head())
 
-#Field syntax.
+# Field syntax.
 bad("a folded value", head("X-A: b", " c"))
 bad("a length folded into Host (CVE-2024-27982)", "GET /health/live HTTP/1.1\r\nHost: weir\r\n Content-Length: 3\r\n\r\n")
 bad("a value folded with a tab", head("X-A: b", "\tc"))
@@ -104,7 +104,7 @@ bad("a field without a colon", head("X-A"))
 bad("a name that is no token", head("X(A): b"))
 bad("a name above ASCII", head("X-\xe9: b"))
 
-#Lengths.
+# Lengths.
 for form in ("", "+25", "-1", "25, 25", "25,25", "0x19", "2 5", "25;", "1e1", "25\t", "18446744073709551616",
              "9223372036854775808", "99999999999999999999999"):
     bad("Content-Length: " + repr(form), head("Content-Length: " + form) + "x" * 25)
@@ -117,7 +117,7 @@ row("a length over the body limit", head("Content-Length: 999999999999", line="P
 row("a length over the body limit gets no 100",
     head("Content-Length: 999999999999", "Expect: 100-continue", line="POST /predict HTTP/1.1"), 413, CLOSES)
 
-#Codings.
+# Codings.
 bad("an empty coding", head("Transfer-Encoding:"))
 bad("an empty coding and a length", head("Transfer-Encoding:", "Content-Length: 25") + "x" * 25)
 bad("the coding twice", head("Transfer-Encoding: chunked", "Transfer-Encoding: chunked") + "0\r\n\r\n")
@@ -126,7 +126,7 @@ for form in ("gzip, chunked", "chunked, chunked", "chunked, gzip", "identity", "
              ",chunked", "chunked,", "chunked\t"):
     bad("Transfer-Encoding: " + repr(form), head("Transfer-Encoding: " + form) + "0\r\n\r\n", 501)
 
-#Host.
+# Host.
 bad("no Host", head(host=""))
 bad("two Hosts", head("Host: weir"))
 bad("two different Hosts", head("Host: other"))
@@ -134,7 +134,7 @@ bad("two Hosts on HTTP/1.0", head("Host: weir", line="GET /health/live HTTP/1.0"
 for form in ("", "a b", "a/b", "a@b", "a,b", "a:b", "a:123456", "[::1", "::1", "a\\b", "%zz", "caf\xe9"):
     bad("Host: " + repr(form), head(host="Host: " + form + "\r\n"))
 
-#Request lines.
+# Request lines.
 bad("two spaces before the target", head(line="GET  /health/live HTTP/1.1"))
 bad("two spaces before the version", head(line="GET /health/live  HTTP/1.1"))
 bad("a space behind the version", head(line="GET /health/live HTTP/1.1 "))
@@ -173,7 +173,7 @@ bad("a byte that begins no method", b"\xff\xfe")
 bad("another expectation", head("Expect: 200-ok"), 417)
 bad("an empty expectation", head("Expect:"), 417)
 
-#Limits; the last ones never send an end.
+# Limits; the last ones never send an end.
 bad("65 fields", head(*["X-%d: 1" % n for n in range(64)]), 431)
 bad("a head of 17 KiB", head("X-A: " + "a" * 17000), 431)
 row("a head that never ends", head()[:-2] + "X-A: " + "a" * 20000, 431, CLOSES)
@@ -182,7 +182,7 @@ bad("a target of 9 KiB", head(line="GET /%s HTTP/1.1" % ("a" * 9000)), 414)
 row("a target that never ends", "GET /" + "a" * 9000, 414, CLOSES)
 row("a NUL in a head that never ends", "GET /health/live HTTP/1.1\r\nHost: we\0ir", 400, CLOSES)
 
-#Chunks.
+# Chunks.
 for name, body in (
         ("an empty chunk size", "\r\n\r\n"),
         ("a signed chunk size", "+3\r\nabc\r\n0\r\n\r\n"),
@@ -240,14 +240,19 @@ class Reader:
             raw, self.held = self.held.split(b"\r\n\r\n", 1)
             lines = raw.decode("latin-1").split("\r\n")
             status = int(lines[0].split(" ")[1])
-            fields = {name.lower(): value.strip() for name, value in (line.split(":", 1) for line in lines[1:])
-} if status >= 200 : break size = int(fields.get("content-length", 0)) while len(self.held) < size : assert self.fill(),
-                           "body cut off" body, self.held = self.held[:size], self.held [size:] return status, fields,
-                           body
+            fields = {name.lower(): value.strip() for name, value in (line.split(":", 1) for line in lines[1:])}
+            if status >= 200:
+                break
+        size = int(fields.get("content-length", 0))
+        while len(self.held) < size:
+            assert self.fill(), "body cut off"
+        body, self.held = self.held[:size], self.held[size:]
+        return status, fields, body
 
-                                                                            def send(connection, data, one_by_one)
-    : try:
-    if not one_by_one:
+
+def send(connection, data, one_by_one):
+    try:
+        if not one_by_one:
             connection.sendall(data)
         else:
             for n in range(len(data)):

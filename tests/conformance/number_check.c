@@ -1,7 +1,7 @@
 /* Are JSON numbers read as strtof reads them, and floats written so that they read back?
  * usage: number_check [--sweep] [COUNT]
  * COUNT texts are read (10,000,000 unless given) and COUNT floats written; --sweep writes all 2^32 instead. */
-#include "tests/conformance/number_texts.h"
+#include "tests/conformance/number_rules.h"
 
 enum { DEFAULT_COUNT = 10 * 1000 * 1000, SHOWN = 20 };
 
@@ -11,7 +11,7 @@ static uint64_t check_reading(uint64_t count) {
         char text[NUMBER_TEXTS_BYTES];
         bool quick = false;
         size_t size = number_texts_next(&state, text);
-        if (!number_texts_read_right(text, size, &quick) && wrong++ < SHOWN)
+        if (!number_rules_read(text, size, &quick) && wrong++ < SHOWN)
             printf("read wrong: %s\n", text);
         quick_count += quick;
     }
@@ -29,10 +29,10 @@ static uint64_t check_writing(uint64_t count, bool sweep) {
         if (!isfinite(value))
             continue;
         written++;
-        bool right = number_texts_write_right(value);
+        bool right = number_rules_written(value);
         /* printf is slow: the sweep asks it about each thousandth float. */
         if (right && (number_texts_bits(value) & 0x7FFFFF) != 0 && (!sweep || i % 1009 == 0))
-            right = number_texts_write_shortest(value);
+            right = number_rules_shortest(value);
         if (!right && wrong++ < SHOWN)
             printf("written wrong: %08x\n", number_texts_bits(value));
     }

@@ -7,10 +7,8 @@
 #include <stdbool.h>
 #include <stdint.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
-#include "server/codec/json_writer.h"
 #include "server/codec/number.h"
 
 enum { NUMBER_TEXTS_BYTES = NUMBER_MAX_BYTES + 1 };
@@ -31,12 +29,6 @@ static inline float number_texts_from_bits(uint32_t bits) {
     float value;
     memcpy(&value, &bits, sizeof value);
     return value;
-}
-
-static inline uint32_t number_texts_bits(float value) {
-    uint32_t bits;
-    memcpy(&bits, &value, sizeof bits);
-    return bits;
 }
 
 /* Appends count random digits, the first not 0 if lead is set. */
@@ -63,10 +55,9 @@ static inline double number_texts_half(uint64_t *state) {
 
 /* A half, printed in full and then moved by nothing, or by one in some far digit. */
 static inline char *number_texts_near_half(uint64_t *state, char *to) {
-    to += sprintf(to, "%.*e", 120 + number_texts_below(state, 40), number_texts_half(state));
     char *e = to;
-    while (*e != 'e')
-        e--;
+    to += sprintf(to, "%.*e", 120 + number_texts_below(state, 40), number_texts_half(state));
+    e = strchr(e, 'e');
     if (number_texts_below(state, 3) == 0)
         e[-1] = '1';
     else if (number_texts_below(state, 2) == 0)
@@ -152,58 +143,6 @@ static inline size_t number_texts_next(uint64_t *state, char *text) {
     }
     *to = 0;
     return (size_t)(to - text);
-}
-
-/* Returns whether both ways of reading text agree with strtof; the quick one may decline. */
-static inline bool number_texts_read_right(const char *text, size_t size, bool *quick) {
-    uint32_t expected = number_texts_bits(strtof(text, NULL));
-    float value;
-    size_t bad;
-    if (!number_parse(text, size, &value, &bad) || number_texts_bits(value) != expected)
-        return false;
-    char padded[NUMBER_TEXTS_BYTES + 1 + NUMBER_MARGIN_BYTES];
-    memcpy(padded, text, size);
-    padded[size] = ',';
-    memset(padded + size + 1, ' ', NUMBER_MARGIN_BYTES);
-    const char *at = padded;
-    bool after_comma;
-    *quick = number_read_run(&at, padded + size + 1 + NUMBER_MARGIN_BYTES, &value, 1, &after_comma) == 1;
-    return !*quick || (number_texts_bits(value) == expected && after_comma && at > padded + size);
-}
-
-/* Returns whether the text that json_writer_float makes of a finite value is a JSON number and reads back as the same
- * bits. */
-static inline bool number_texts_write_right(float value) {
-    char text[JSON_WRITER_FLOAT_BYTES];
-    size_t size = (size_t)(json_writer_float(text, value) - text);
-    float back;
-    size_t bad;
-    return size < sizeof text && number_parse(text, size, &back, &bad) &&
-           number_texts_bits(back) == number_texts_bits(value);
-}
-
-/* Returns whether no text of fewer digits would do: printf's nearest with one digit less reads back as another float.
- * Not for powers of two, whose interval is lopsided. */
-static inline bool number_texts_write_shortest(float value) {
-    char text[JSON_WRITER_FLOAT_BYTES + 1], shorter[64];
-    *json_writer_float(text, value) = 0;
-    /* Digits that count: from the first that is not 0 to the last that is not 0. */
-    int digits = 0, zeros = 0;
-    for (const char *p = text; *p && *p != 'e'; p++) {
-        if (*p < '0' || *p > '9' || (*p == '0' && digits == 0))
-            continue;
-        zeros = *p == '0' ? zeros + 1 : 0;
-        digits++;
-    }
-    digits -= zeros;
-    if (digits < 2)
-        return true;
-    snprintf(shorter, sizeof shorter, "%.*e", digits - 2, (double)value);
-    if (number_texts_bits(strtof(shorter, NULL)) == number_texts_bits(value))
-        return false;
-    /* And of that many digits the nearest. */
-    snprintf(shorter, sizeof shorter, "%.*e", digits - 1, (double)value);
-    return strtod(shorter, NULL) == strtod(text, NULL);
 }
 
 #endif

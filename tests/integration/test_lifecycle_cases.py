@@ -11,14 +11,14 @@ import time
 import unittest
 
 import reference
-from harness import WEIR, Client, Server, eventually, run_at_once, run_weir
+from harness import WEIR, Client, Closed, Server, eventually, run_at_once, run_weir
 from test_batching_cases import ask_wide, wait_busy
 
 
 def ready_status(server):
     try:
         return server.request("GET", "/health/ready").status
-    except OSError:
+    except (OSError, Closed):
         return None
 
 

@@ -112,7 +112,7 @@ Test(tensor, every_float16_is_the_float32_of_its_formula) {
         double fraction = bits & 0x3FF;
         double magnitude = exponent == 0 ? ldexp(fraction, -24) : ldexp(1024 + fraction, exponent - 25);
         float value = tensor_f16_to_f32((uint16_t)bits);
-        cr_assert((signbit(value) != 0) == (bits >> 15 != 0));
+        cr_assert(bits >> 15 ? signbit(value) != 0 : signbit(value) == 0);
         if (exponent < 31)
             cr_assert(fabsf(value) == (float)magnitude, "%04x", bits);
         else if (fraction == 0)

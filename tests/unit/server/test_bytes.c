@@ -1,6 +1,7 @@
 #include <criterion/criterion.h>
 #include <criterion/new/assert.h>
 #include <stdint.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "server/bytes.h"

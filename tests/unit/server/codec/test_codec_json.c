@@ -1,5 +1,6 @@
 #include <criterion/criterion.h>
 #include <criterion/new/assert.h>
+#include <malloc.h>
 #include <math.h>
 #include <stdio.h>
 
@@ -276,6 +277,30 @@ Test(codec_json, a_large_body_is_read_whether_its_length_was_announced_or_not) {
         cr_assert(eq(sz, outcome.decoded.rows, ROWS));
         for (size_t i = 0; i < ROWS * 10; i++)
             cr_assert(outcome_value(&outcome, i) == (float)i);
+        decoded_release(&outcome.decoded, 1);
+    }
+    bytes_release(&body);
+}
+
+Test(codec_json, bl_048_memory_is_at_most_the_documented_multiple_of_the_body) {
+    enum { NUMBERS = 1000 * 1000, SLACK = 16 * 1024 };
+    struct one_tensor_model model;
+    one_tensor_model_init(&model, 1, NULL);
+    struct bytes body = {0};
+    bytes_text(&body, "{\"instances\":[0");
+    for (int i = 1; i < NUMBERS; i++)
+        bytes_append(&body, ",0", 2);
+    bytes_text(&body, "]}");
+    cr_assert(not(body.failed));
+    for (int announced = 0; announced < 2; announced++) {
+        struct decoder_options options = {.format = CODEC_JSON,
+                                          .signature = &model.signature,
+                                          .body_bytes = announced ? body.size : 0,
+                                          .max_rows = UINT32_MAX};
+        struct outcome outcome = decode_in_pieces(&options, body.data, body.size, 16384, 16384);
+        cr_assert(outcome.status == WEIR_OK, "%s", outcome.err.text);
+        cr_assert(eq(sz, outcome.decoded.rows, NUMBERS));
+        cr_assert(le(sz, malloc_usable_size(outcome.decoded.inputs[0].data), (announced ? 2 : 3) * body.size + SLACK));
         decoded_release(&outcome.decoded, 1);
     }
     bytes_release(&body);

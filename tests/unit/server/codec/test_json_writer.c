@@ -2,7 +2,7 @@
 #include <criterion/new/assert.h>
 
 #include "server/codec/json_writer.h"
-#include "tests/conformance/number_texts.h"
+#include "tests/conformance/number_rules.h"
 
 Test(json_writer, known_values_have_their_shortest_text) {
     static const struct {
@@ -46,7 +46,7 @@ Test(json_writer, random_floats_read_back_as_the_same_bits) {
     for (int i = 0; i < 500000; i++) {
         float value = number_texts_from_bits((uint32_t)number_texts_random(&state));
         if (isfinite(value))
-            cr_assert(number_texts_write_right(value), "%a", (double)value);
+            cr_assert(number_rules_written(value), "%a", (double)value);
     }
 }
 
@@ -55,7 +55,7 @@ Test(json_writer, floats_around_every_power_of_two_read_back_as_the_same_bits) {
         for (int32_t near = -40; near <= 40; near++) {
             float value = number_texts_from_bits((exponent << 23) + (uint32_t)near);
             if (isfinite(value))
-                cr_assert(number_texts_write_right(value), "%a", (double)value);
+                cr_assert(number_rules_written(value), "%a", (double)value);
         }
 }
 
@@ -64,6 +64,6 @@ Test(json_writer, no_text_with_fewer_digits_would_do) {
     for (int i = 0; i < 100000; i++) {
         float value = number_texts_from_bits((uint32_t)number_texts_random(&state) | 1);
         if (isfinite(value))
-            cr_assert(number_texts_write_shortest(value), "%a", (double)value);
+            cr_assert(number_rules_shortest(value), "%a", (double)value);
     }
 }

@@ -2,7 +2,7 @@
 #include <criterion/new/assert.h>
 
 #include "server/codec/number.h"
-#include "tests/conformance/number_texts.h"
+#include "tests/conformance/number_rules.h"
 
 static float parse(const char *text) {
     float value = -1;
@@ -18,7 +18,7 @@ Test(number, random_and_hard_texts_read_as_strtof_reads_them) {
         char text[NUMBER_TEXTS_BYTES];
         bool quick = false;
         size_t size = number_texts_next(&state, text);
-        cr_assert(number_texts_read_right(text, size, &quick), "%s", text);
+        cr_assert(number_rules_read(text, size, &quick), "%s", text);
         quick_count += quick;
     }
     cr_assert(gt(sz, quick_count, 20000));

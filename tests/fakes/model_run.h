@@ -1,0 +1,24 @@
+/* Runs a model written by onnx_writer: from its bytes to the outputs, on the CPU backend. */
+#ifndef WEIR_TESTS_FAKES_MODEL_RUN_H
+#define WEIR_TESTS_FAKES_MODEL_RUN_H
+
+#include <stdint.h>
+
+#include "engine/status.h"
+#include "tests/fakes/onnx_writer.h"
+
+struct plan;
+
+/* Finishes the model, plans it and runs `rows` rows of x; the first output's rows go to y. */
+enum weir_status model_run(struct onnx_model *model, int opset, const float *x, uint32_t rows, float *y,
+                           struct weir_error *err) WEIR_CHECKED;
+
+/* Finishes the model and only plans it. */
+enum weir_status model_plan(struct onnx_model *model, int opset, struct plan **out,
+                            struct weir_error *err) WEIR_CHECKED;
+
+/* Runs rows of x through an existing plan; output is the number of the one to read. */
+enum weir_status model_run_plan(const struct plan *plan, const float *x, uint32_t rows, int output, float *y,
+                                struct weir_error *err) WEIR_CHECKED;
+
+#endif
