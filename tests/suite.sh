@@ -29,7 +29,7 @@ stage() {
     printf '%-20s %4d passed, %d failed (%d s)\n' "$name" "$good" "$bad" $((SECONDS - began))
     if ((bad > 0)); then
         echo "--- the end of $log"
-        tail -n 60 "$log"
+        tail -n 60 "$log" | sed 's/^/  | /'
         echo "---"
     fi
     ((bad == 0))

@@ -12,7 +12,7 @@ check() {
         bad=$((bad + 1))
     fi
 }
-holds() { readelf -W "$1" "$program" | grep -qE "$2"; }
+holds() { readelf -W "$1" "$program" | grep -E "$2" >/dev/null; } # not -q: readelf must be able to finish
 lacks() { ! holds "$@"; }
 
 check "file to look at" test -x "$program"
@@ -23,8 +23,5 @@ check "stack protector" holds --dyn-syms '__stack_chk_fail'
 check "fortified library calls" holds --dyn-syms '_chk(@|$)'
 check "non-executable stack" holds -l 'GNU_STACK +[^ ]+ [^ ]+ [^ ]+ [^ ]+ [^ ]+ RW '
 check "absence of text relocations" lacks -d 'TEXTREL'
-if [[ $(uname -m) == x86_64 ]]; then
-    check "control-flow protection" holds -n 'IBT'
-fi
 echo "$good passed, $bad failed"
 ((bad == 0))

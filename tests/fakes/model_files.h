@@ -1,0 +1,16 @@
+/* Model files on disk for tests: the model y = x W + b of two inputs and two outputs, b telling versions apart. */
+#ifndef WEIR_TESTS_FAKES_MODEL_FILES_H
+#define WEIR_TESTS_FAKES_MODEL_FILES_H
+
+/* Makes a new directory under /tmp and returns its path, to be given to model_files_remove. */
+const char *model_files_make(void);
+void model_files_remove(void);
+
+/* Writes DIRECTORY/NAME/model.onnx: y0 = x0 + x1 + version, y1 = x0 - x1. Returns the file's path (overwritten by the
+ * next call). batch is the batch dimension as written: "N", "1". */
+const char *model_files_version(const char *name, int version, const char *batch);
+
+/* Writes DIRECTORY/NAME/model.onnx with these bytes. */
+const char *model_files_broken(const char *name, const char *bytes);
+
+#endif

@@ -1,0 +1,72 @@
+#include "engine/model/model.h"
+
+#include <criterion/criterion.h>
+#include <string.h>
+
+#include "engine/inventory.h"
+#include "tests/fakes/model_files.h"
+
+static struct inventory inventory;
+static struct weir_error err;
+
+static void setup(void) {
+    struct inventory_options options = {.choice = INVENTORY_CPU, .cpu_threads = 1};
+    model_files_make();
+    cr_assert_eq(inventory_open(&options, &inventory, &err), WEIR_OK);
+}
+
+static void teardown(void) {
+    inventory_release(&inventory);
+    model_files_remove();
+}
+
+TestSuite(model, .init = setup, .fini = teardown);
+
+static enum weir_status load(const char *path, struct version **out) {
+    struct version_options options = {.model_name = "demo",
+                                      .number = 7,
+                                      .path = path,
+                                      .devices = inventory.devices,
+                                      .device_count = inventory.count,
+                                      .batch_rows = 8};
+    return version_load(&options, out, &err);
+}
+
+Test(model, a_version_knows_its_name_number_and_signature) {
+    struct version *version;
+    cr_assert_eq(load(model_files_version("7", 7, "N"), &version), WEIR_OK, "%s", err.text);
+    cr_assert_str_eq(version_model_name(version), "demo");
+    cr_assert_eq(version_number(version), 7);
+    cr_assert_eq(version_batch_rows(version), 8);
+    cr_assert_eq(version_fixed_batch(version), 0);
+    cr_assert_gt(version_load_ns(version), 0);
+    const struct signature *signature = version_signature(version);
+    cr_assert_eq(signature->input_count, 1);
+    cr_assert_str_eq(signature->inputs[0].name, "x");
+    cr_assert_eq(signature->outputs[0].row_elements, 2);
+    cr_assert_not_null(version_replica(version, 0));
+    version_unref(version);
+}
+
+Test(model, it_lives_until_the_last_reference_is_gone) {
+    struct version *version;
+    cr_assert_eq(load(model_files_version("7", 7, "N"), &version), WEIR_OK);
+    cr_assert_eq(version_ref(version), version);
+    version_unref(version);
+    cr_assert_eq(version_number(version), 7, "under AddressSanitizer this read proves it");
+    version_unref(version);
+}
+
+Test(model, a_fixed_batch_bounds_the_batches) {
+    struct version *version;
+    cr_assert_eq(load(model_files_version("7", 7, "1"), &version), WEIR_OK, "%s", err.text);
+    cr_assert_eq(version_fixed_batch(version), 1);
+    cr_assert_eq(version_batch_rows(version), 1);
+    version_unref(version);
+}
+
+Test(model, a_broken_file_is_refused_by_its_path) {
+    struct version *version;
+    cr_assert_neq(load(model_files_broken("7", "this is no model"), &version), WEIR_OK);
+    cr_assert_not_null(strstr(err.text, "/7/model.onnx"), "%s", err.text);
+}

@@ -1,0 +1,144 @@
+#include "engine/engine.h"
+
+#include <criterion/criterion.h>
+#include <sched.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "tests/fakes/model_files.h"
+
+static struct engine *engine;
+static struct weir_error err;
+
+static void setup(void) {
+    struct engine_options options = {.devices = {.choice = INVENTORY_CPU, .cpu_threads = 1}, .batch_rows = 4};
+    model_files_make();
+    cr_assert_eq(engine_open(&options, &engine, &err), WEIR_OK, "%s", err.text);
+}
+
+static void teardown(void) {
+    engine_close(engine);
+    model_files_remove();
+}
+
+TestSuite(engine, .init = setup, .fini = teardown);
+
+/* A request of up to 16 rows of the two-number model. */
+struct ask {
+    struct job job;
+    float in[16][2], out[16][2];
+    struct job_tensor input, output;
+    atomic_int done;
+};
+
+static void on_done(struct job *job) {
+    struct ask *ask = job->owner;
+    atomic_fetch_add(&ask->done, 1);
+}
+
+static void ask_init(struct ask *ask, struct version *version, uint32_t rows) {
+    memset(ask, 0, sizeof *ask);
+    for (uint32_t row = 0; row < rows; row++) {
+        ask->in[row][0] = (float)row;
+        ask->in[row][1] = 10;
+    }
+    ask->input = (struct job_tensor){.data = ask->in, .row_bytes = sizeof ask->in[0]};
+    ask->output = (struct job_tensor){.data = ask->out, .row_bytes = sizeof ask->out[0]};
+    ask->job.version = version;
+    ask->job.rows = rows;
+    ask->job.inputs = &ask->input;
+    ask->job.outputs = &ask->output;
+    ask->job.deadline_ns = INT64_MAX;
+    ask->job.done = on_done;
+    ask->job.owner = ask;
+}
+
+static void load(int number) {
+    char name[16];
+    snprintf(name, sizeof name, "%d", number);
+    cr_assert_eq(engine_load(engine, "demo", (uint64_t)number, model_files_version(name, number, "N"), &err), WEIR_OK,
+                 "%s", err.text);
+}
+
+static void run(struct ask *ask) {
+    cr_assert_eq(engine_submit(engine, &ask->job, &err), WEIR_OK);
+    engine_flush(engine);
+    while (atomic_load(&ask->done) == 0)
+        sched_yield();
+}
+
+Test(engine, a_job_of_more_rows_than_a_batch_gets_every_row_right) {
+    struct ask ask;
+    load(3);
+    struct version *version = engine_acquire(engine);
+    ask_init(&ask, version, 10);
+    run(&ask);
+    cr_assert_eq(ask.job.status, WEIR_OK);
+    for (int row = 0; row < 10; row++) {
+        cr_assert_float_eq(ask.out[row][0], (float)(row + 10 + 3), 0);
+        cr_assert_float_eq(ask.out[row][1], (float)(row - 10), 0);
+    }
+    cr_assert_eq(atomic_load(&ask.done), 1);
+    engine_release(version);
+}
+
+Test(engine, a_new_version_takes_over_while_the_old_one_finishes_its_jobs) {
+    struct ask before, after;
+    load(1);
+    struct version *old = engine_acquire(engine);
+    load(2);
+    struct version *new = engine_acquire(engine);
+    ask_init(&before, old, 1);
+    ask_init(&after, new, 1);
+    run(&before);
+    run(&after);
+    cr_assert_float_eq(before.out[0][0], 11, 0);
+    cr_assert_float_eq(after.out[0][0], 12, 0);
+    engine_release(old);
+    engine_release(new);
+}
+
+Test(engine, a_version_that_does_not_load_leaves_the_old_one_serving) {
+    load(1);
+    cr_assert_neq(engine_load(engine, "demo", 2, model_files_broken("2", "nonsense"), &err), WEIR_OK);
+    struct version *version = engine_acquire(engine);
+    cr_assert_eq(engine_describe(version).number, 1);
+    engine_release(version);
+}
+
+Test(engine, nothing_is_taken_while_draining) {
+    struct ask ask;
+    load(1);
+    struct version *version = engine_acquire(engine);
+    ask_init(&ask, version, 1);
+    engine_drain(engine);
+    cr_assert_eq(engine_submit(engine, &ask.job, &err), WEIR_DRAINING);
+    engine_release(version);
+}
+
+Test(engine, a_cancelled_job_comes_back_one_way_only) {
+    struct ask ask;
+    load(1);
+    struct version *version = engine_acquire(engine);
+    ask_init(&ask, version, 1);
+    cr_assert_eq(engine_submit(engine, &ask.job, &err), WEIR_OK);
+    bool mine = engine_cancel(engine, &ask.job);
+    engine_flush(engine);
+    engine_stop(engine);
+    cr_assert_eq(atomic_load(&ask.done), mine ? 0 : 1);
+    engine_release(version);
+}
+
+Test(engine, there_is_no_version_before_one_is_loaded) {
+    cr_assert_null(engine_acquire(engine));
+    engine_release(NULL);
+}
+
+Test(engine, the_status_names_the_device) {
+    struct engine_status status;
+    engine_status(engine, &status);
+    cr_assert_str_eq(status.device, "cpu");
+    cr_assert_eq(status.device_count, 1);
+    cr_assert_eq(status.queued_rows, 0);
+    cr_assert_not_null(strstr(status.device_description, "oneDNN"));
+}
