@@ -1,7 +1,9 @@
 #include "engine/inspect.h"
 
 #include <inttypes.h>
+#include <stdlib.h>
 
+#include "engine/graph/describe.h"
 #include "engine/graph/plan.h"
 #include "engine/model/repository.h"
 
@@ -25,19 +27,28 @@ enum weir_status inspect_versions(const char *model_path, const char *model_name
 enum weir_status inspect_model(const char *model_path, FILE *out, struct weir_error *err) {
     struct repository_listing listing;
     struct plan *plan = NULL;
+    char *text = NULL;
     enum weir_status status = repository_scan(model_path, NULL, &listing, err);
     if (status != WEIR_OK)
         return status;
     if (listing.version_count == 0) {
-        status = weir_fail(err, WEIR_NOT_FOUND, "model_path %s: no version in it", model_path);
+        status = weir_fail(err, WEIR_NOT_FOUND, "model_path %s: there is no version in it", model_path);
         goto out;
     }
     const struct repository_version *newest = &listing.versions[0];
     status = plan_load(newest->path, &plan, err);
     if (status != WEIR_OK)
         goto out;
-    fprintf(out, "model %s, version %" PRIu64 ": %s\n", listing.name, newest->number, newest->path);
+    size_t size = plan_describe(plan, NULL, 0) + 1;
+    text = malloc(size);
+    if (!text) {
+        status = weir_fail(err, WEIR_NO_MEMORY, "no memory to describe the model");
+        goto out;
+    }
+    plan_describe(plan, text, size);
+    fprintf(out, "model %s, version %" PRIu64 ": %s\n%s", listing.name, newest->number, newest->path, text);
 out:
+    free(text);
     plan_destroy(plan);
     repository_listing_release(&listing);
     return status;

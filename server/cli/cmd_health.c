@@ -191,9 +191,13 @@ static int ask(const struct target *target, char *answer) {
 
 /* Prints the verdict and the body on one line, without what could upset a terminal. */
 static void print_answer(int status, const char *answer) {
+    const char *body = strstr(answer, "\r\n\r\n") + 4;
+    size_t size = strlen(body);
+    while (size > 0 && strchr(" \r\n\t", body[size - 1]))
+        size--;
     printf("%s: %d ", status == 200 ? "ready" : "not ready", status);
-    for (const char *p = strstr(answer, "\r\n\r\n") + 4; *p; p++)
-        putchar((unsigned char)*p < 0x20 || *p == 0x7F ? ' ' : *p);
+    for (size_t i = 0; i < size; i++)
+        putchar((unsigned char)body[i] < 0x20 || body[i] == 0x7F ? ' ' : body[i]);
     putchar('\n');
 }
 

@@ -195,7 +195,7 @@ class Health(unittest.TestCase):
             return run_weir("health", *arguments, env=env, seconds=10)
 
     def test_a_ready_server_is_exit_0(self):
-        fake = Fake(answer("200 OK", '{"status":"ready"}'))
+        fake = Fake(answer("200 OK", '{"status":"ready"}\n'))
         result = self.ask(fake, "--port", fake.port)
         self.assertEqual((result.returncode, result.stdout), (0, 'ready: 200 {"status":"ready"}\n'), result.stderr)
         self.assertTrue(fake.request.startswith(b"GET /health/ready HTTP/1.1\r\nHost: 127.0.0.1:%d\r\n" % fake.port))

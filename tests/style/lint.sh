@@ -20,7 +20,9 @@ else
     grep -E '(warning|error):' build/logs/tidy.log | sort -u | head -n 60
     bad=$((bad + 1))
 fi
-counts=$(tests/style/run.sh | tee /dev/stderr | tail -n 1)
+style=$(tests/style/run.sh)
+echo "$style"
+counts=$(tail -n 1 <<<"$style")
 good=$((good + ${counts%% *}))
 counts=${counts#*, }
 bad=$((bad + ${counts%% *}))

@@ -1,0 +1,294 @@
+#!/usr/bin/python3
+"""usage: bench.py [--repetitions 5] [--seconds 2] [--write] [--quick]
+
+Measures a prediction of a 784-512-256-10 network against the sum of its parts: a bare server that reads the same body, the
+JSON reader alone, the layers alone. All in one run, interleaved; figures are medians. Writes build/results/bench.json, and
+with --write the section of loadtest/RESULTS.md. Exits with 1 if a goal is missed.
+"""
+
+import argparse
+import json
+import pathlib
+import re
+import shlex
+import shutil
+import socket
+import sys
+import tempfile
+import time
+
+from measure import (
+    ROOT, MeasureError, Report, Server, begin, client_run, median, program, raise_descriptor_limit, server_core_run, weir,
+    write_bodies, write_mlp,
+)
+
+SIZES = [784, 512, 256, 10]
+CONNECTIONS, BATCH_SIZE = 64, 32
+IDLE_CONNECTIONS = 9000
+KINDS = {"json": "application/json", "raw": "application/octet-stream"}
+KIND_TEXT = {"json": "JSON", "raw": "raw float32"}
+MIB = 1024.0 * 1024.0
+
+
+def say(text):
+    print(text, file=sys.stderr, flush=True)
+
+
+class Bench:
+    def __init__(self, options, folder):
+        self.options, self.folder = options, folder
+        self.model = write_mlp(folder / "mlp" / "1" / "model.onnx", SIZES)
+        json_body, raw_body = write_bodies(folder, SIZES[0])
+        self.bodies = {"json": json_body, "raw": raw_body}
+        self.samples = {}
+        self.servers = []
+
+    def note(self, name, value):
+        self.samples.setdefault(name, []).append(value)
+
+    def start(self):
+        service = weir(self.folder / "mlp", batch_size=BATCH_SIZE, max_concurrency=CONNECTIONS)
+        self.servers.append(service)
+        self.weir, self.bare = service, {}
+        for kind, content_type in KINDS.items():
+            body = self.bodies[kind].read_bytes()
+            status, answer = service.request("POST", "/predict", body, Content_Type=content_type)
+            if status != 200:
+                raise MeasureError("weir answers %d: %r" % (status, answer[:300]))
+            command = [program("bench/bare_server"), "--answer-bytes", len(answer), "--content-type", content_type]
+            self.bare[kind] = Server(command)
+            self.servers.append(self.bare[kind])
+
+    def stop(self):
+        for server in self.servers:
+            server.stop()
+
+    def load(self, server, kind, **options):
+        """A closed loop in which every answer must be a 200."""
+        report = server.load(self.bodies[kind], KINDS[kind], warm_up=self.options.warm_up, **options)
+        if set(report["codes"]) != {"200"} or any(report["errors"].values()) or report["unanswered"]:
+            raise MeasureError("not every answer was a 200: %s" % report)
+        return report
+
+    def saturate(self, kind):
+        """CPU of one request while 64 connections keep the server busy, and the rows of a batch."""
+        before = self.weir.metrics()
+        report = self.load(self.weir, kind, connections=CONNECTIONS, seconds=self.options.seconds)
+        after = self.weir.metrics()
+        self.note("weir_%s_us" % kind, report["watched_cpu_us_per_answer"])
+        self.note("weir_%s_per_s" % kind, report["answers_per_s"])
+        self.note("weir_%s_busy" % kind, 100 * report["watched_cpu_ns"] / report["window_s"] / 1e9)
+        self.note("client_%s_busy" % kind, 100 * report["client_cpu_share"])
+        rows, batches = (after["weir_batch_rows_" + part] - before["weir_batch_rows_" + part] for part in ("sum", "count"))
+        self.note("weir_%s_batch" % kind, rows / batches)
+        report = self.load(self.bare[kind], kind, connections=CONNECTIONS, seconds=self.options.seconds)
+        self.note("bare_%s_us" % kind, report["watched_cpu_us_per_answer"])
+        self.note("bare_%s_per_s" % kind, report["answers_per_s"])
+
+    def alone(self, kind):
+        """Latency of a client that is alone."""
+        before = self.weir.metrics()
+        report = self.load(self.weir, kind, connections=1, seconds=self.options.seconds / 2, spin=True)
+        after = self.weir.metrics()
+        self.note("weir_%s_p50_us" % kind, report["latency_us"]["ok"]["p50"])
+        rows, batches = (after["weir_batch_rows_" + part] - before["weir_batch_rows_" + part] for part in ("sum", "count"))
+        self.note("weir_%s_alone_batch" % kind, rows / batches)
+        report = self.load(self.bare[kind], kind, connections=1, seconds=self.options.seconds / 2, spin=True)
+        self.note("bare_%s_p50_us" % kind, report["latency_us"]["ok"]["p50"])
+
+    def parts(self):
+        command = [program("bench/bench_dense"), self.model, "--rows", "1,%d" % BATCH_SIZE, "--seconds", self.options.seconds / 4]
+        runs = {run["rows"]: run for run in json.loads(server_core_run(command))["runs"]}
+        self.note("dense_row_us", runs[BATCH_SIZE]["cpu_us_per_row"])
+        self.note("dense_alone_us", runs[1]["us_per_batch"])
+        text = server_core_run([program("bench/bench_codec")])
+        match = re.search(r"short numbers, (\d+) bytes[^\n]*\n\s*codec\s+([\d.]+) us", text)
+        if not match:
+            raise MeasureError("bench_codec printed no line of the codec:\n" + text)
+        self.reader_bytes = int(match.group(1))
+        self.note("reader_us", float(match.group(2)))
+
+    def run(self):
+        self.start()
+        try:
+            for repetition in range(self.options.repetitions):
+                say("repetition %d of %d" % (repetition + 1, self.options.repetitions))
+                for kind in KINDS:
+                    self.saturate(kind)
+                self.parts()
+                for kind in KINDS:
+                    self.alone(kind)
+            self.wrk = self.second_opinion()
+        finally:
+            self.stop()
+
+    def second_opinion(self):
+        """The throughput that wrk sees, or None without it."""
+        if not shutil.which("wrk"):
+            return None
+        seen = {}
+        for kind in KINDS:
+            script = ROOT / "loadtest" / "wrk" / ("predict_%s.lua" % kind)
+            command = ["env", "BODY=%s" % self.bodies[kind], "wrk", "-t1", "-c%d" % CONNECTIONS, "-d2s", "-s", script]
+            text = client_run([*command, "http://%s/predict" % self.weir.address])
+            seen[kind] = float(re.search(r"Requests/sec:\s+([\d.]+)", text).group(1))
+            if "Non-2xx" in text or "Socket errors" in text:
+                raise MeasureError("wrk saw errors:\n" + text)
+        return seen
+
+    def fill(self, report):
+        samples = self.samples
+        for kind in KINDS:
+            text = KIND_TEXT[kind]
+            parts = ["bare_%s_us" % kind, "dense_row_us"] + (["reader_us"] if kind == "json" else [])
+            sums = [sum(values) for values in zip(*(samples[part] for part in parts))]
+            ratio = median(samples["weir_%s_us" % kind]) / sum(median(samples[part]) for part in parts)
+            report.add_samples("%s: server CPU of a request, weir, 64 connections" % text, samples["weir_%s_us" % kind], "us")
+            report.add_samples("%s: the same, bare server" % text, samples["bare_%s_us" % kind], "us")
+            if kind == "json":
+                report.add_samples("JSON reader alone (%d bytes)" % self.reader_bytes, samples["reader_us"], "us")
+                report.add_samples("layers alone, batch 32, of a row", samples["dense_row_us"], "us")
+            report.add_samples("%s: sum of the parts" % text, sums, "us")
+            report.add("%s: weir / sum of the parts" % text, ratio, "", ("<=", 1.3))
+            report.add_samples("%s: rows of a batch, 64 connections" % text, samples["weir_%s_batch" % kind], "rows", (">", 16), 1)
+            report.add_samples("%s: requests a second, weir" % text, samples["weir_%s_per_s" % kind], "/s", digits=0)
+            report.add_samples("%s: requests a second, bare server" % text, samples["bare_%s_per_s" % kind], "/s", digits=0)
+            report.add_samples("%s: server's core busy with weir" % text, samples["weir_%s_busy" % kind], "%", digits=0)
+            report.add_samples("%s: client's core busy with the generator meanwhile" % text, samples["client_%s_busy" % kind], "%", digits=0)
+            if self.wrk:
+                report.add("%s: requests a second, weir, seen by wrk" % text, self.wrk[kind], "/s", digits=0)
+        report.add_samples("layers alone, batch 1", samples["dense_alone_us"], "us")
+        for kind in KINDS:
+            text = KIND_TEXT[kind]
+            over = (
+                median(samples["weir_%s_p50_us" % kind])
+                - median(samples["bare_%s_p50_us" % kind])
+                - median(samples["dense_alone_us"])
+            )
+            report.add_samples("%s: p50, weir, 1 connection" % text, samples["weir_%s_p50_us" % kind], "us")
+            report.add_samples("%s: p50, bare server, 1 connection" % text, samples["bare_%s_p50_us" % kind], "us")
+            report.add("%s: p50 over bare server + layers" % text, over, "us", ("<=", 60))
+            report.add_samples("%s: rows of a batch, 1 connection" % text, samples["weir_%s_alone_batch" % kind], "rows", ("==", 1), 3)
+
+
+# ---------------------------------------------------------------- start, memory
+
+
+def free_port():
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return probe.getsockname()[1]
+
+
+def ask_ready(port):
+    """True if /health/ready answers 200 now."""
+    try:
+        with socket.create_connection(("127.0.0.1", port), timeout=5) as client:
+            client.sendall(b"GET /health/ready HTTP/1.1\r\nHost: 127.0.0.1\r\nConnection: close\r\n\r\n")
+            return client.recv(64).startswith(b"HTTP/1.1 200 ")
+    except OSError:
+        return False
+
+
+def start_times(repetitions):
+    """Milliseconds to the first 200 of /health/ready, those that the log's ready line says, and the resident bytes then."""
+    seen, said, resident = [], [], []
+    for number in range(repetitions + 1):  # the first warms the page cache and is left out
+        port = free_port()
+        server = weir(ROOT / "models" / "digits", wait=None, port=port)
+        try:
+            end = server.started + 10
+            while not ask_ready(port):
+                if time.monotonic() > end or not server.alive():
+                    raise MeasureError("weir is not ready:\n" + server.log())
+                time.sleep(0.0002)
+            took = (time.monotonic() - server.started) * 1000
+            line = server.wait_for("ready", 5)
+            match = re.search(r"start_ms=([\d.]+)", line)
+            if number > 0:
+                seen.append(took)
+                resident.append(server.resident_bytes() / MIB)
+                if match:
+                    said.append(float(match.group(1)))
+        finally:
+            server.stop()
+    return seen, said, resident
+
+
+def open_and_ask(address, count):
+    """Connections that have had one answer each and are then idle."""
+    host, _, port = address.rpartition(":")
+    clients = []
+    for _ in range(count):
+        client = socket.create_connection((host, int(port)), timeout=20)
+        client.sendall(b"GET /health/live HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n")
+        clients.append(client)
+        if not client.recv(4096).startswith(b"HTTP/1.1 200 "):
+            raise MeasureError("/health/live is not well after %d connections" % len(clients))
+    return clients
+
+
+def idle_connection_bytes(limit):
+    """(resident bytes of one idle connection, None) or (None, why not)."""
+    if limit < IDLE_CONNECTIONS + 200:
+        return None, "%d descriptors allowed, %d needed" % (limit, IDLE_CONNECTIONS + 200)
+    with weir(ROOT / "models" / "digits", idle_timeout_ms=600000, max_connections=IDLE_CONNECTIONS + 100) as server:
+        for client in open_and_ask(server.address, 50):
+            client.close()
+        before = server.resident_bytes()
+        clients = open_and_ask(server.address, IDLE_CONNECTIONS)
+        held = server.metrics().get("weir_connections", 0)
+        after = server.resident_bytes()
+        for client in clients:
+            client.close()
+        if held < IDLE_CONNECTIONS:
+            raise MeasureError("the server holds %d connections, not %d" % (held, IDLE_CONNECTIONS))
+    return (after - before) / IDLE_CONNECTIONS, None
+
+
+def measure_life(report, options):
+    say("start and memory")
+    seen, said, resident = start_times(options.repetitions)
+    report.add_samples("digits: process start to the first 200 of /health/ready", seen, "ms", ("<", 30), 1)
+    if said:
+        report.add_samples("digits: start as the log's ready line says", said, "ms", digits=1)
+    report.add_samples("digits: resident memory after load", resident, "MiB", ("<", 24), 1)
+    size, why_not = idle_connection_bytes(raise_descriptor_limit())
+    report.add("resident memory of an idle connection (of %d)" % IDLE_CONNECTIONS, size, "bytes", ("<=", 1024), 0, skipped=why_not)
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__.split("\n\n")[1], usage=__doc__.split("\n")[0][7:])
+    parser.add_argument("--repetitions", type=int, default=5)
+    parser.add_argument("--seconds", type=float, default=2.0, help="of each measurement")
+    parser.add_argument("--warm-up", type=float, default=0.5)
+    parser.add_argument("--write", action="store_true", help="write the section of loadtest/RESULTS.md")
+    parser.add_argument("--quick", action="store_true", help="one short repetition, to see that it runs")
+    options = parser.parse_args()
+    if options.quick:
+        options.repetitions, options.seconds, options.warm_up = 1, 0.5, 0.2
+    begin()
+    report = Report("bench", "A prediction against the sum of its parts", shlex.join(["./dev", "bench", *sys.argv[1:]]))
+    with tempfile.TemporaryDirectory(prefix="weir-bench-") as folder:
+        bench = Bench(options, pathlib.Path(folder))
+        bench.run()
+        bench.fill(report)
+        sizes = {kind: path.stat().st_size for kind, path in bench.bodies.items()}
+        report.notes.append(
+            "Medians of %d repetitions of %g s, interleaved, after %g s of warm-up each; bodies of %d bytes (JSON) and %d "
+            "(raw). CPU times are those of all threads of the server, from /proc/PID/task/*/schedstat."
+            % (options.repetitions, options.seconds, options.warm_up, sizes["json"], sizes["raw"])
+        )
+        measure_life(report, options)
+    print(report.text())
+    report.save(options.write)
+    missed = report.missed()
+    print("missed goals: %s" % "; ".join(missed) if missed else "all goals met")
+    return 1 if missed else 0
+
+
+if __name__ == "__main__":
+    try:
+        sys.exit(main())
+    except MeasureError as error:
+        sys.exit("bench: %s" % error)
