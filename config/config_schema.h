@@ -38,7 +38,7 @@ enum config_type { CONFIG_TYPE_INTEGER, CONFIG_TYPE_SIZE, CONFIG_TYPE_STRING, CO
     X(model_name, STRING, "", 1, 64, NULL, FIXED, "Name of the model; without it the name of its directory or file.") \
     X(device, ENUM, "", 0, 0, "auto", FIXED, "Where batches run; auto falls back to the CPU and says so, cuda does not.") \
     X(gpu_count, INTEGER, "devices", 1, 16, "1", FIXED, "GPUs to use when the device is a GPU.") \
-    X(cpu_threads, INTEGER, "threads", 0, 1024, "0", FIXED, "Threads that compute on the CPU; 0 chooses from the cores at hand.") \
+    X(cpu_threads, INTEGER, "threads", 1, 1024, "1", FIXED, "Threads that compute one batch on the CPU.") \
     X(batch_size, INTEGER, "rows", 1, 65536, "32", FIXED, "Most rows in one batch; larger requests are split.") \
     X(max_queue_delay_us, INTEGER, "us", 0, 1000000, "0", LIVE, "How long an idle device waits for a batch to fill; 0 starts at once.") \
     X(workers, INTEGER, "threads", 1, 64, "1", FIXED, "Event-loop threads that read and write connections.") \

@@ -187,11 +187,21 @@ static enum weir_status scan_file(const char *path, const char *model_name, stru
     return status;
 }
 
+/* Files beside the versions (a README, the training script) are nobody's mistake. */
+static bool is_plain_file(const char *directory, const char *entry) {
+    struct stat status;
+    char *path = join(directory, entry);
+    bool plain = path && stat(path, &status) == 0 && S_ISREG(status.st_mode);
+    free(path);
+    return plain;
+}
+
 /* Adds the entry of a model directory as a version, or says why not. Returns false if memory ran out. */
 static bool take_entry(const char *directory, const char *entry, struct repository_listing *listing) {
     uint64_t number = 0;
     if (!read_version(entry, &number))
-        return add_remark(listing, entry, "its name is not a version number (such as 7 or v7)");
+        return is_plain_file(directory, entry) ||
+               add_remark(listing, entry, "its name is not a version number (such as 7 or v7)");
     for (size_t i = 0; i < listing->version_count; i++)
         if (listing->versions[i].number == number) {
             char why[64];

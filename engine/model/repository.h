@@ -14,8 +14,9 @@ struct repository_version {
     char *path; /* of the model file */
 };
 
-/* versions: newest first. remarks: a sentence for people about each entry that was passed over, in byte order of the
- * names; when there are more than REPOSITORY_REMARKS_MAX, the last one counts the rest. */
+/* versions: newest first. remarks: a sentence for people about each directory that was passed over (plain files are
+ * left alone), in byte order of the names; when there are more than REPOSITORY_REMARKS_MAX, the last one counts the
+ * rest. */
 struct repository_listing {
     char name[REPOSITORY_NAME_MAX + 1];
     struct repository_version *versions;
