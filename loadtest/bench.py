@@ -100,7 +100,7 @@ class Bench:
         command = [program("bench/bench_dense"), self.model, "--rows", "1,%d" % BATCH_SIZE, "--seconds", self.options.seconds / 4]
         runs = {run["rows"]: run for run in json.loads(server_core_run(command))["runs"]}
         self.note("dense_row_us", runs[BATCH_SIZE]["cpu_us_per_row"])
-        self.note("dense_alone_us", runs[1]["us_per_batch"])
+        self.note("dense_alone_us", runs[1]["cpu_us_per_batch"])
         text = server_core_run([program("bench/bench_codec")])
         match = re.search(r"short numbers, (\d+) bytes[^\n]*\n\s*codec\s+([\d.]+) us", text)
         if not match:
@@ -137,38 +137,45 @@ class Bench:
         return seen
 
     def fill(self, report):
+        for kind in KINDS:
+            self.fill_saturated(report, kind)
+        report.add_samples("layers alone, batch 1", self.samples["dense_alone_us"], "us")
+        for kind in KINDS:
+            self.fill_alone(report, kind)
+
+    def tell(self, report, kind, what, name, unit, goal=None, digits=2):
+        report.add_samples("%s: %s" % (KIND_TEXT[kind], what), self.samples[name % kind], unit, goal, digits)
+
+    def fill_saturated(self, report, kind):
         samples = self.samples
-        for kind in KINDS:
-            text = KIND_TEXT[kind]
-            parts = ["bare_%s_us" % kind, "dense_row_us"] + (["reader_us"] if kind == "json" else [])
-            sums = [sum(values) for values in zip(*(samples[part] for part in parts))]
-            ratio = median(samples["weir_%s_us" % kind]) / sum(median(samples[part]) for part in parts)
-            report.add_samples("%s: server CPU of a request, weir, 64 connections" % text, samples["weir_%s_us" % kind], "us")
-            report.add_samples("%s: the same, bare server" % text, samples["bare_%s_us" % kind], "us")
-            if kind == "json":
-                report.add_samples("JSON reader alone (%d bytes)" % self.reader_bytes, samples["reader_us"], "us")
-                report.add_samples("layers alone, batch 32, of a row", samples["dense_row_us"], "us")
-            report.add_samples("%s: sum of the parts" % text, sums, "us")
-            report.add("%s: weir / sum of the parts" % text, ratio, "", ("<=", 1.3))
-            report.add_samples("%s: rows of a batch, 64 connections" % text, samples["weir_%s_batch" % kind], "rows", (">", 16), 1)
-            report.add_samples("%s: requests a second, weir" % text, samples["weir_%s_per_s" % kind], "/s", digits=0)
-            report.add_samples("%s: requests a second, bare server" % text, samples["bare_%s_per_s" % kind], "/s", digits=0)
-            report.add_samples("%s: server's core busy with weir" % text, samples["weir_%s_busy" % kind], "%", digits=0)
-            report.add_samples("%s: client's core busy with the generator meanwhile" % text, samples["client_%s_busy" % kind], "%", digits=0)
-            if self.wrk:
-                report.add("%s: requests a second, weir, seen by wrk" % text, self.wrk[kind], "/s", digits=0)
-        report.add_samples("layers alone, batch 1", samples["dense_alone_us"], "us")
-        for kind in KINDS:
-            text = KIND_TEXT[kind]
-            over = (
-                median(samples["weir_%s_p50_us" % kind])
-                - median(samples["bare_%s_p50_us" % kind])
-                - median(samples["dense_alone_us"])
-            )
-            report.add_samples("%s: p50, weir, 1 connection" % text, samples["weir_%s_p50_us" % kind], "us")
-            report.add_samples("%s: p50, bare server, 1 connection" % text, samples["bare_%s_p50_us" % kind], "us")
-            report.add("%s: p50 over bare server + layers" % text, over, "us", ("<=", 60))
-            report.add_samples("%s: rows of a batch, 1 connection" % text, samples["weir_%s_alone_batch" % kind], "rows", ("==", 1), 3)
+        parts = ["bare_%s_us" % kind, "dense_row_us"] + (["reader_us"] if kind == "json" else [])
+        sums = [sum(values) for values in zip(*(samples[part] for part in parts))]
+        ratio = median(samples["weir_%s_us" % kind]) / sum(median(samples[part]) for part in parts)
+        self.tell(report, kind, "server CPU of a request, weir, 64 connections", "weir_%s_us", "us")
+        self.tell(report, kind, "the same, bare server", "bare_%s_us", "us")
+        if kind == "json":
+            report.add_samples("JSON reader alone (%d bytes)" % self.reader_bytes, samples["reader_us"], "us")
+            report.add_samples("layers alone, batch %d, of a row" % BATCH_SIZE, samples["dense_row_us"], "us")
+        report.add_samples("%s: sum of the parts" % KIND_TEXT[kind], sums, "us")
+        report.add("%s: weir / sum of the parts" % KIND_TEXT[kind], ratio, "", ("<=", 1.3))
+        self.tell(report, kind, "rows of a batch, 64 connections", "weir_%s_batch", "rows", (">", 16), 1)
+        self.tell(report, kind, "server's core busy with weir", "weir_%s_busy", "%", digits=0)
+        self.tell(report, kind, "client's core busy meanwhile", "client_%s_busy", "%", digits=0)
+        self.tell(report, kind, "requests a second, weir", "weir_%s_per_s", "/s", digits=0)
+        self.tell(report, kind, "requests a second, bare server", "bare_%s_per_s", "/s", digits=0)
+        if self.wrk:
+            report.add("%s: requests a second, weir, seen by wrk" % KIND_TEXT[kind], self.wrk[kind], "/s", digits=0)
+
+    def fill_alone(self, report, kind):
+        over = (
+            median(self.samples["weir_%s_p50_us" % kind])
+            - median(self.samples["bare_%s_p50_us" % kind])
+            - median(self.samples["dense_alone_us"])
+        )
+        self.tell(report, kind, "p50, weir, 1 connection", "weir_%s_p50_us", "us")
+        self.tell(report, kind, "p50, bare server, 1 connection", "bare_%s_p50_us", "us")
+        report.add("%s: p50 over bare server + layers" % KIND_TEXT[kind], over, "us", ("<=", 60))
+        self.tell(report, kind, "rows of a batch, 1 connection", "weir_%s_alone_batch", "rows", ("==", 1), 3)
 
 
 # ---------------------------------------------------------------- start, memory
@@ -254,7 +261,9 @@ def measure_life(report, options):
         report.add_samples("digits: start as the log's ready line says", said, "ms", digits=1)
     report.add_samples("digits: resident memory after load", resident, "MiB", ("<", 24), 1)
     size, why_not = idle_connection_bytes(raise_descriptor_limit())
-    report.add("resident memory of an idle connection (of %d)" % IDLE_CONNECTIONS, size, "bytes", ("<=", 1024), 0, skipped=why_not)
+    report.add(
+        "resident memory of an idle connection (of %d)" % IDLE_CONNECTIONS, size, "bytes", ("<=", 1024), 0, skipped=why_not
+    )
 
 
 def main():

@@ -292,7 +292,9 @@ class Report:
 
     def section(self):
         """The report as Markdown."""
-        machine_text = "%(cpu)s, %(cores)d cores, kernel %(kernel)s; server on core %(server_core)d, client on core %(client_core)d"
+        machine_text = (
+            "%(cpu)s, %(cores)d cores, kernel %(kernel)s; server on core %(server_core)d, client on core %(client_core)d"
+        )
         about = "%s, commit %s, %s.\nCommand: `%s`" % (self.date, self.commit, machine_text % self.machine, self.command)
         return "%s\n\n%s" % (about, self.text())
 

@@ -64,6 +64,16 @@ integration() {
     WEIR=$1 "$PYTHON" tests/integration/run.py "${@:2}"
 }
 
+# One program is one test.
+one() {
+    if "$@"; then
+        echo "1 passed, 0 failed"
+    else
+        echo "0 passed, 1 failed"
+        return 1
+    fi
+}
+
 replay() {
     local good=0 bad=0 source name
     for source in tests/fuzz/fuzz_*.c; do
@@ -98,6 +108,9 @@ if stage build build dev; then
     stage unit programs build
     stage integration integration "$PWD/build/weir"
     stage hardening tests/style/hardening.sh build/weir
+    if [[ -n ${WEIR_TEST_ALL:-} ]]; then
+        stage numbers one build/tests/number_check
+    fi
 fi
 if stage build-tsan build tsan race_programs; then
     stage race programs build/tsan -R '^race[.]'

@@ -113,9 +113,8 @@ void fuse_in_place(struct program *program) {
     for (size_t i = 0; uses && i < program->step_count; i++) {
         struct program_step *step = &program->steps[i];
         int x = step->x;
-        if ((step->kind != PROGRAM_ACTIVATE && step->kind != PROGRAM_COMBINE &&
-             step->kind != PROGRAM_COMBINE_CONSTANT) ||
-            program->buffers[x].place != PROGRAM_ARENA || uses[x].last != i)
+        bool computes_in_place = step->kind != PROGRAM_DENSE && step->kind != PROGRAM_COPY;
+        if (!computes_in_place || program->buffers[x].place != PROGRAM_ARENA || uses[x].last != i)
             continue;
         program->buffers[x].place = PROGRAM_UNUSED;
         rename_buffer(program, i + 1, x, step->y);

@@ -9,7 +9,7 @@
  * becomes the step's own. Returns false: out of memory. */
 bool fuse_dense(struct program *program);
 
-/* Lets elementwise steps write over their input where nothing reads it afterwards. */
+/* Lets steps that compute element by element, and softmax, write over their input where nothing reads it afterwards. */
 void fuse_in_place(struct program *program);
 
 #endif

@@ -55,7 +55,7 @@ struct program_copy {
     size_t outer, chunk, stride, offset;
 };
 
-/* x, x2 and y are buffers; y may be x where the step is ACTIVATE, COMBINE or COMBINE_CONSTANT. */
+/* x, x2 and y are buffers; y may be x but for DENSE and COPY. */
 struct program_step {
     enum program_step_kind kind;
     int x, x2, y;
