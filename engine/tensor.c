@@ -61,6 +61,35 @@ bool tensor_spec_measure(struct tensor_spec *spec) {
            !__builtin_mul_overflow(spec->row_elements, tensor_dtype_bytes(spec->dtype), &spec->row_bytes);
 }
 
+/* Copies count specs; names that could not be copied are NULL. */
+static struct tensor_spec *copy_specs(const struct tensor_spec *specs, int count) {
+    struct tensor_spec *copy = calloc(count > 0 ? (size_t)count : 1, sizeof *copy);
+    for (int i = 0; copy && i < count; i++) {
+        copy[i] = specs[i];
+        copy[i].name = strdup(specs[i].name);
+    }
+    return copy;
+}
+
+static bool specs_complete(const struct tensor_spec *specs, int count) {
+    for (int i = 0; specs && i < count; i++)
+        if (!specs[i].name)
+            return false;
+    return specs != NULL;
+}
+
+bool signature_copy(const struct signature *signature, struct signature *out) {
+    struct signature copy = {.inputs = copy_specs(signature->inputs, signature->input_count),
+                             .outputs = copy_specs(signature->outputs, signature->output_count)};
+    copy.input_count = copy.inputs ? signature->input_count : 0;
+    copy.output_count = copy.outputs ? signature->output_count : 0;
+    bool complete = specs_complete(copy.inputs, copy.input_count) && specs_complete(copy.outputs, copy.output_count);
+    if (!complete)
+        signature_release(&copy);
+    *out = copy;
+    return complete;
+}
+
 void signature_release(struct signature *signature) {
     for (int i = 0; i < signature->input_count; i++)
         free(signature->inputs[i].name);

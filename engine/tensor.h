@@ -66,6 +66,8 @@ bool tensor_shape_elements(const struct tensor_shape *shape, int from, size_t *o
 /* Computes row_elements and row_bytes of spec. Returns false on overflow or a negative inner dimension. */
 bool tensor_spec_measure(struct tensor_spec *spec);
 
+/* Makes a copy with its own names. Returns false, leaving *out empty, if memory ran out. */
+bool signature_copy(const struct signature *signature, struct signature *out);
 void signature_release(struct signature *signature);
 
 /* IEEE 754 binary16 and bfloat16 bit patterns to float32, exact. */

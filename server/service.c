@@ -173,6 +173,12 @@ static void passed_over(void *context, const char *remark) {
     log_event(LOG_WARN, "entry_ignored", "remark=%s", log_quote(remark, quoted, sizeof quoted));
 }
 
+/* From the first request it answers, a version counts under its own name. */
+static void loading(void *context, const char *model, uint64_t number) {
+    struct service *service = context;
+    metrics_use_model(service->metrics, model, number);
+}
+
 static void load_failed(void *context, const char *model, uint64_t number, const struct weir_error *why) {
     char quoted[700];
     (void)context;
@@ -188,14 +194,14 @@ static void report_loaded(struct service *service) {
     if (info.fixed_batch > 0)
         log_event(LOG_INFO, "model_fixed_batch", "model=%s version=%llu batch=%u", info.model_name,
                   (unsigned long long)info.number, info.fixed_batch);
-    metrics_use_model(service->metrics, info.model_name, info.number);
     engine_release(version);
 }
 
 /* Exit code of a failed load, EXIT_CODE_DONE if the service may go on. */
 static int load_model(struct service *service, struct weir_error *err) {
     const struct config *config = service->config;
-    struct catalog_listener listener = {.passed_over = passed_over, .failed = load_failed};
+    struct catalog_listener listener = {
+        .context = service, .passed_over = passed_over, .loading = loading, .failed = load_failed};
     struct catalog_result result;
     if (!config->model_path) {
         weir_fail(err, WEIR_INVALID, "no model: name one (weir serve MODEL) or set model_path");

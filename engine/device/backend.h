@@ -34,7 +34,8 @@ struct backend_ops {
     const void *(*output)(struct backend_model *model, int slot, int index);
 
     /* Starts `rows` rows of the slot. A backend that cannot overlap (the CPU) computes here. thread: the device's. */
-    enum weir_status (*submit)(struct backend_model *model, int slot, uint32_t rows, struct weir_error *err) WEIR_CHECKED;
+    enum weir_status (*submit)(struct backend_model *model, int slot, uint32_t rows,
+                               struct weir_error *err) WEIR_CHECKED;
     /* Returns once the slot's results are in its output memory. DEVICE: this batch failed, others may work.
      * DEVICE_LOST: the device will not come back. */
     enum weir_status (*wait)(struct backend_model *model, int slot, struct weir_error *err) WEIR_CHECKED;
@@ -45,8 +46,8 @@ struct backend_ops {
 /* Every backend begins with this. */
 struct backend {
     const struct backend_ops *ops;
-    int slot_count;          /* 1 where nothing overlaps, else 2 */
-    char description[128];   /* "AMD EPYC, oneDNN 2.6.3, avx512_core" */
+    int slot_count;        /* 1 where nothing overlaps, else 2 */
+    char description[128]; /* "AMD EPYC, oneDNN 2.6.3, avx512_core" */
 };
 
 /* Opens the CPU backend (oneDNN). Errors: DEVICE. */

@@ -12,7 +12,8 @@ struct version {
     atomic_uint references;
     char *model_name;
     uint64_t number;
-    struct plan *plan; /* kept for its signature and description; its weights are gone once loaded */
+    struct signature signature;
+    uint32_t fixed_batch;
     struct backend **devices;
     struct backend_model **replicas;
     int device_count;
@@ -24,7 +25,7 @@ static void destroy(struct version *version) {
     for (int i = 0; i < version->device_count; i++)
         if (version->replicas[i])
             version->devices[i]->ops->unload(version->replicas[i]);
-    plan_destroy(version->plan);
+    signature_release(&version->signature);
     free(version->replicas);
     free(version->devices);
     free(version->model_name);
@@ -32,11 +33,11 @@ static void destroy(struct version *version) {
 }
 
 /* Loads the plan onto every device and runs the row counts that will come first. */
-static enum weir_status load_replicas(struct version *version, struct weir_error *err) {
+static enum weir_status load_replicas(struct version *version, const struct plan *plan, struct weir_error *err) {
     for (int i = 0; i < version->device_count; i++) {
         struct backend *device = version->devices[i];
         enum weir_status status =
-            device->ops->load(device, version->plan, version->batch_rows, &version->replicas[i], err);
+            device->ops->load(device, plan, version->batch_rows, &version->replicas[i], err);
         uint32_t half = version->batch_rows / 2 > 0 ? version->batch_rows / 2 : 1;
         uint32_t rows[] = {1, half, version->batch_rows};
         for (int r = 0; r < 3 && status == WEIR_OK; r++)
@@ -59,21 +60,26 @@ enum weir_status version_load(const struct version_options *options, struct vers
     version->devices = calloc(count, sizeof(struct backend *));
     version->replicas = calloc(count, sizeof(struct backend_model *));
     enum weir_status status = WEIR_OK;
+    struct plan *plan = NULL; /* the devices have packed its weights: it need not stay */
     if (!version->model_name || !version->devices || !version->replicas) {
         status = weir_fail(err, WEIR_NO_MEMORY, "%s: no memory", options->path);
         goto out;
     }
     memcpy(version->devices, options->devices, count * sizeof(struct backend *));
     version->device_count = options->device_count;
-    status = plan_load(options->path, &version->plan, err);
+    status = plan_load(options->path, &plan, err);
+    if (status == WEIR_OK && !signature_copy(plan_signature(plan), &version->signature))
+        status = weir_fail(err, WEIR_NO_MEMORY, "no memory for the signature");
     if (status == WEIR_OK) {
-        uint32_t fixed = plan_fixed_batch(version->plan);
+        uint32_t fixed = plan_fixed_batch(plan);
+        version->fixed_batch = fixed;
         version->batch_rows = fixed > 0 && fixed < options->batch_rows ? fixed : options->batch_rows;
-        status = load_replicas(version, err);
+        status = load_replicas(version, plan, err);
     }
     if (status != WEIR_OK)
         weir_fail_in(err, "%s", options->path);
 out:
+    plan_destroy(plan);
     version->load_ns = clock_now_ns() - begin_ns;
     if (status == WEIR_OK)
         *out = version;
@@ -101,7 +107,7 @@ uint64_t version_number(const struct version *version) {
 }
 
 const struct signature *version_signature(const struct version *version) {
-    return plan_signature(version->plan);
+    return &version->signature;
 }
 
 uint32_t version_batch_rows(const struct version *version) {
@@ -109,7 +115,7 @@ uint32_t version_batch_rows(const struct version *version) {
 }
 
 uint32_t version_fixed_batch(const struct version *version) {
-    return plan_fixed_batch(version->plan);
+    return version->fixed_batch;
 }
 
 int64_t version_load_ns(const struct version *version) {

@@ -107,7 +107,7 @@ static void retry_ready(evutil_socket_t fd, short what, void *context) {
 }
 
 static void note_address(struct listener *listener) {
-    struct sockaddr_storage address;
+    struct sockaddr_storage address = {0};
     socklen_t size = sizeof address;
     char host[64] = "?", port[8] = "?";
     if (getsockname(listener->fd, (struct sockaddr *)&address, &size) == 0)

@@ -73,6 +73,7 @@ int main(void) {
     struct metrics *metrics = metrics_create(WRITERS);
     int file = memfd_create("log", 0), saved = dup(STDERR_FILENO);
     dup2(file, STDERR_FILENO);
+    metrics_use_model(metrics, "m", 1); /* batches have a model */
     pthread_t writers[WRITERS], changer, scraper;
     struct writer arguments[WRITERS];
     pthread_create(&changer, NULL, change_model, metrics);
