@@ -7,6 +7,7 @@
 #include "engine/clock.h"
 #include "engine/device/backend.h"
 #include "engine/model/model.h"
+#include "engine/thread.h"
 
 enum { MAX_SLOTS = 2, MAX_TENSORS = 16 };
 
@@ -132,6 +133,7 @@ static bool start(struct executor *executor, int slot, bool wait) {
 
 static void *run(void *context) {
     struct executor *executor = context;
+    thread_enter(THREAD_DEVICE, executor->options.device);
     int slots = executor->options.backend->slot_count;
     int oldest = 0, running = 0;
     for (;;) {

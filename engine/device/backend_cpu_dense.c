@@ -70,7 +70,7 @@ void backend_cpu_device_use_threads(int threads) {
 }
 
 /* oneDNN's own ReLU and clip turn a NaN into a number, which would hide a broken model or input behind a plausible
- * answer. Those two are therefore done here, on the result while it is in the cache (under 1 % of the layer's time). */
+ * answer. Those two are therefore done here, on the result while it is in the cache (measured: 0 to 3 % of a model). */
 static bool is_post_op(const struct activation *activation) {
     return activation->kind == ACTIVATION_SIGMOID || activation->kind == ACTIVATION_TANH ||
            (activation->kind == ACTIVATION_LEAKY_RELU && activation->low != 0.0f);

@@ -82,8 +82,7 @@ static enum weir_status fold_transpose(struct folding *folding, const struct gra
     struct tensor_shape shape;
     int order[TENSOR_MAX_RANK] = {0};
     const char *fault;
-    if (node_list(folding->graph, folding->node, -1, "perm", permutation.items, &permutation.count, folding->err) !=
-        WEIR_OK)
+    if (node_list(folding->graph, folding->node, -1, "perm", &permutation, folding->err) != WEIR_OK)
         return folding->err->status;
     enum weir_status status = shapes_transpose(&folding->input->shape, &permutation, order, &shape, &fault);
     if (status != WEIR_OK)
@@ -104,8 +103,8 @@ static enum weir_status fold_reshape(struct folding *folding, const struct graph
     enum weir_status status;
     if (node_int(folding->graph, node, "axis", &axis, folding->err) != WEIR_OK ||
         node_int(folding->graph, node, "allowzero", &allow_zero, folding->err) != WEIR_OK ||
-        node_list(folding->graph, node, flatten ? -1 : 1, reshape || flatten ? NULL : "axes", list.items, &list.count,
-                  folding->err) != WEIR_OK)
+        node_list(folding->graph, node, flatten ? -1 : 1, reshape || flatten ? NULL : "axes", &list, folding->err) !=
+            WEIR_OK)
         return folding->err->status;
     if (flatten)
         status = shapes_flatten(in, axis, &shape, &fault);

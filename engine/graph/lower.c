@@ -55,15 +55,14 @@ enum weir_status lower_define(struct lowering *lowering, const struct graph_node
     return WEIR_OK;
 }
 
-enum weir_status lower_step(struct lowering *lowering, const struct graph_node *node, enum program_step_kind kind,
-                            int x, int *y, struct program_step **out, struct weir_error *err) {
+struct program_step *lower_step(struct lowering *lowering, const struct graph_node *node, enum program_step_kind kind,
+                                int x, int *y, struct weir_error *err) {
     if (*y == GRAPH_NONE)
         *y = program_add_buffer(lowering->program, lowering->program->buffers[x].row_elements);
     struct program_step *step = *y < 0 ? NULL : program_add_step(lowering->program, kind, x, *y);
     if (!step)
-        return node_fail(lowering->graph, node, err, WEIR_NO_MEMORY, "no memory");
-    *out = step;
-    return WEIR_OK;
+        node_fail(lowering->graph, node, err, WEIR_NO_MEMORY, "no memory");
+    return step;
 }
 
 enum weir_status lower_floats(struct lowering *lowering, const struct graph_node *node, size_t count, float **out,

@@ -30,9 +30,10 @@ enum weir_status lower_constant(struct lowering *lowering, const struct graph_no
 enum weir_status lower_define(struct lowering *lowering, const struct graph_node *node,
                               const struct tensor_shape *shape, int buffer, struct weir_error *err) WEIR_CHECKED;
 
-/* Appends a step from x to a buffer, or to a new one as large as x where *y is GRAPH_NONE. */
-enum weir_status lower_step(struct lowering *lowering, const struct graph_node *node, enum program_step_kind kind,
-                            int x, int *y, struct program_step **out, struct weir_error *err) WEIR_CHECKED;
+/* Appends a step from x to a buffer, or to a new one as large as x where *y is GRAPH_NONE. NULL: out of memory, err is
+ * filled. */
+struct program_step *lower_step(struct lowering *lowering, const struct graph_node *node, enum program_step_kind kind,
+                                int x, int *y, struct weir_error *err) WEIR_CHECKED;
 
 /* Takes count floats of the program's region. */
 enum weir_status lower_floats(struct lowering *lowering, const struct graph_node *node, size_t count, float **out,

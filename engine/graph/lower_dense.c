@@ -36,7 +36,9 @@ static enum weir_status add_dense(struct lowering *lowering, const struct graph_
     if (lower_floats(lowering, node, count, &dense->weights, err) != WEIR_OK)
         return err->status;
     *y = program_add_buffer(lowering->program, row);
-    if (lower_step(lowering, node, PROGRAM_DENSE, x->buffer, y, &step, err) != WEIR_OK)
+    if (*y < 0)
+        return node_fail(lowering->graph, node, err, WEIR_NO_MEMORY, "no memory");
+    if (!(step = lower_step(lowering, node, PROGRAM_DENSE, x->buffer, y, err)))
         return err->status;
     step->dense = *dense;
     return WEIR_OK;
@@ -84,12 +86,12 @@ static enum weir_status gemm_add(struct lowering *lowering, const struct graph_n
         float *factor;
         term = GRAPH_NONE;
         if (lower_floats(lowering, node, 1, &factor, err) != WEIR_OK ||
-            lower_step(lowering, node, PROGRAM_COMBINE_CONSTANT, c->buffer, &term, &step, err) != WEIR_OK)
+            !(step = lower_step(lowering, node, PROGRAM_COMBINE_CONSTANT, c->buffer, &term, err)))
             return err->status;
         *factor = beta;
         step->combine = (struct program_combine){.op = COMBINATION_MULTIPLY, .period = 1, .values = factor};
     }
-    if (lower_step(lowering, node, PROGRAM_COMBINE, *y, &sum, &step, err) != WEIR_OK)
+    if (!(step = lower_step(lowering, node, PROGRAM_COMBINE, *y, &sum, err)))
         return err->status;
     step->combine.op = COMBINATION_ADD;
     step->x2 = term;

@@ -66,7 +66,7 @@ enum weir_status lower_elementwise_activation(struct lowering *lowering, const s
     int y = GRAPH_NONE;
     if (make_activation(lowering, node, &activation, err) != WEIR_OK ||
         lower_computed(lowering, node, 0, &x, err) != WEIR_OK ||
-        lower_step(lowering, node, PROGRAM_ACTIVATE, x->buffer, &y, &step, err) != WEIR_OK)
+        !(step = lower_step(lowering, node, PROGRAM_ACTIVATE, x->buffer, &y, err)))
         return err->status;
     step->activation = activation;
     return lower_define(lowering, node, &x->shape, y, err);
@@ -118,7 +118,7 @@ static enum weir_status combine_constant(struct lowering *lowering, const struct
     if (whole_row)
         period = row;
     if (lower_floats(lowering, node, period, &values, err) != WEIR_OK ||
-        lower_step(lowering, node, PROGRAM_COMBINE_CONSTANT, *buffer, &y, &step, err) != WEIR_OK)
+        !(step = lower_step(lowering, node, PROGRAM_COMBINE_CONSTANT, *buffer, &y, err)))
         return err->status;
     if (whole_row)
         spread(operand->constant, shape, values);
@@ -147,7 +147,7 @@ static enum weir_status combine_computed(struct lowering *lowering, const struct
                          "computed values of shapes %s and %s; supported: equal shapes, or a constant",
                          tensor_shape_text(&a->shape, left, sizeof left),
                          tensor_shape_text(&b->shape, right, sizeof right));
-    if (lower_step(lowering, node, PROGRAM_COMBINE, a->buffer, &y, &step, err) != WEIR_OK)
+    if (!(step = lower_step(lowering, node, PROGRAM_COMBINE, a->buffer, &y, err)))
         return err->status;
     step->x2 = b->buffer;
     step->combine.op = combination_of(node->op);
@@ -239,13 +239,13 @@ enum weir_status lower_elementwise_softmax(struct lowering *lowering, const stru
     if (node_int(lowering->graph, node, "axis", &wanted, err) != WEIR_OK ||
         lower_computed(lowering, node, 0, &x, err) != WEIR_OK)
         return err->status;
-    if (!node_axis(wanted, x->shape.rank, &axis))
+    if (!shapes_axis(wanted, x->shape.rank, &axis))
         return node_fail(lowering->graph, node, err, WEIR_INVALID, "axis %lld of %d dimensions", (long long)wanted,
                          x->shape.rank);
     if (axis == 0)
         return node_fail(lowering->graph, node, err, WEIR_UNSUPPORTED,
                          "axis 0 would mix the rows of a batch; supported: the other axes");
-    if (lower_step(lowering, node, PROGRAM_SOFTMAX, x->buffer, &y, &step, err) != WEIR_OK)
+    if (!(step = lower_step(lowering, node, PROGRAM_SOFTMAX, x->buffer, &y, err)))
         return err->status;
     int rank = x->shape.rank;
     step->softmax.outer = shapes_product(&x->shape, 1, axis);

@@ -46,7 +46,7 @@ static enum weir_status read_list(struct lowering *lowering, const struct graph_
                   reshape     ? NULL
                   : transpose ? "perm"
                               : "axes",
-                  list->items, &list->count, err) != WEIR_OK)
+                  list, err) != WEIR_OK)
         return err->status;
     if (reshape && list->count < 0)
         return node_fail(lowering->graph, node, err, WEIR_INVALID, "its shape is missing");
@@ -95,7 +95,7 @@ static enum weir_status concat_shape(struct lowering *lowering, const struct gra
         lower_computed(lowering, node, 0, &x, err) != WEIR_OK)
         return err->status;
     *shape = x->shape;
-    if (!node_axis(wanted, shape->rank, axis))
+    if (!shapes_axis(wanted, shape->rank, axis))
         return node_fail(lowering->graph, node, err, WEIR_INVALID, "axis %lld of %d dimensions", (long long)wanted,
                          shape->rank);
     if (*axis == 0)
@@ -128,7 +128,7 @@ enum weir_status lower_layout_concat(struct lowering *lowering, const struct gra
     size_t offset = 0;
     for (int i = 0; i < node->input_count; i++) {
         if (lower_computed(lowering, node, i, &x, err) != WEIR_OK ||
-            lower_step(lowering, node, PROGRAM_COPY, x->buffer, &y, &step, err) != WEIR_OK)
+            !(step = lower_step(lowering, node, PROGRAM_COPY, x->buffer, &y, err)))
             return err->status;
         size_t chunk = shapes_product(&x->shape, axis, shape.rank);
         step->copy = (struct program_copy){.outer = shapes_product(&shape, 1, axis),

@@ -59,7 +59,7 @@ enum weir_status node_float(const struct graph *graph, const struct graph_node *
 }
 
 enum weir_status node_list(const struct graph *graph, const struct graph_node *node, int input, const char *attribute,
-                           int64_t list[TENSOR_MAX_RANK], int *count, struct weir_error *err) {
+                           struct shapes_list *list, struct weir_error *err) {
     const struct graph_value *value = input >= 0 ? node_input(graph, node, input) : NULL;
     if (value) {
         if (!value->constant)
@@ -68,32 +68,25 @@ enum weir_status node_list(const struct graph *graph, const struct graph_node *n
         if (value->constant->shape.rank > 1 || value->constant->elements > TENSOR_MAX_RANK)
             return node_fail(graph, node, err, WEIR_UNSUPPORTED, "input %d '%.64s' is not a list of at most %d numbers",
                              input, value->name, TENSOR_MAX_RANK);
-        if (!constant_integers(value->constant, list))
+        if (!constant_integers(value->constant, list->items))
             return node_fail(graph, node, err, WEIR_INVALID, "input %d '%.64s' is not of an integer type", input,
                              value->name);
-        *count = (int)value->constant->elements;
+        list->count = (int)value->constant->elements;
         return WEIR_OK;
     }
     const struct graph_attribute *found = attribute ? find(graph, node, attribute, GRAPH_ATTRIBUTE_INTS, err) : NULL;
     if (attribute && err->status != WEIR_OK)
         return err->status;
-    *count = -1;
+    list->count = -1;
     if (!found)
         return WEIR_OK;
     if (found->item_count > TENSOR_MAX_RANK)
         return node_fail(graph, node, err, WEIR_UNSUPPORTED, "attribute %s has more than %d numbers", attribute,
                          TENSOR_MAX_RANK);
-    *count = (int)found->item_count;
-    for (int i = 0; i < *count; i++)
-        list[i] = found->ints[i];
+    list->count = (int)found->item_count;
+    for (int i = 0; i < list->count; i++)
+        list->items[i] = found->ints[i];
     return WEIR_OK;
-}
-
-bool node_axis(int64_t axis, int rank, int *out) {
-    if (axis < -(int64_t)rank || axis >= rank)
-        return false;
-    *out = (int)(axis < 0 ? axis + rank : axis);
-    return true;
 }
 
 struct graph_value *node_input(const struct graph *graph, const struct graph_node *node, int input) {

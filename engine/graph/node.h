@@ -3,6 +3,7 @@
 #define WEIR_ENGINE_GRAPH_NODE_H
 
 #include "engine/graph/graph.h"
+#include "engine/graph/shapes.h"
 
 /* Fills err with `node 1 'nms_7' (NonMaxSuppression, domain ai.onnx, opset 13): text`; a node without a name shows its
  * output instead. Returns status. */
@@ -16,12 +17,9 @@ enum weir_status node_float(const struct graph *graph, const struct graph_node *
                             struct weir_error *err) WEIR_CHECKED;
 
 /* Lists of up to TENSOR_MAX_RANK integers (axes, shapes, permutations): from the constant input of that number, else
- * from the attribute. *count is -1 where there is neither. Errors: INVALID, UNSUPPORTED (computed, or too long). */
+ * from the attribute. Its count is -1 where there is neither. Errors: INVALID, UNSUPPORTED (computed, or too long). */
 enum weir_status node_list(const struct graph *graph, const struct graph_node *node, int input, const char *attribute,
-                           int64_t list[TENSOR_MAX_RANK], int *count, struct weir_error *err) WEIR_CHECKED;
-
-/* Brings a possibly negative axis into 0..rank-1. Returns false if it is outside. */
-bool node_axis(int64_t axis, int rank, int *out);
+                           struct shapes_list *list, struct weir_error *err) WEIR_CHECKED;
 
 /* The value of that input or output, NULL if it is omitted. */
 struct graph_value *node_input(const struct graph *graph, const struct graph_node *node, int input);

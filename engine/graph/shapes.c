@@ -22,7 +22,7 @@ bool shapes_equal(const struct tensor_shape *a, const struct tensor_shape *b) {
     return a->rank == b->rank && memcmp(a->dims, b->dims, (size_t)a->rank * sizeof a->dims[0]) == 0;
 }
 
-static bool normalize(int64_t axis, int rank, int *out) {
+bool shapes_axis(int64_t axis, int rank, int *out) {
     if (axis < -(int64_t)rank || axis >= rank)
         return false;
     *out = (int)(axis < 0 ? axis + rank : axis);
@@ -111,7 +111,7 @@ enum weir_status shapes_squeeze(const struct tensor_shape *in, const struct shap
         drop[i] = in->dims[i] == 1;
     for (int i = 0; i < axes->count; i++) {
         int axis;
-        if (!normalize(axes->items[i], in->rank, &axis))
+        if (!shapes_axis(axes->items[i], in->rank, &axis))
             return fail(WEIR_INVALID, fault, "an axis is outside the rank");
         if (in->dims[axis] == -1)
             return fail(WEIR_UNSUPPORTED, fault, "it would drop the batch dimension");
@@ -136,7 +136,7 @@ enum weir_status shapes_unsqueeze(const struct tensor_shape *in, const struct sh
         return fail(WEIR_UNSUPPORTED, fault, "more than 8 dimensions");
     for (int i = 0; i < axes->count; i++) {
         int axis;
-        if (!normalize(axes->items[i], shape.rank, &axis) || added[axis])
+        if (!shapes_axis(axes->items[i], shape.rank, &axis) || added[axis])
             return fail(WEIR_INVALID, fault, "an axis is outside the rank, or there twice");
         if (axis == 0 && is_batch(in))
             return fail(WEIR_UNSUPPORTED, fault, "it would move the batch dimension");

@@ -49,6 +49,9 @@ enum weir_status shapes_broadcast(const struct tensor_shape *batch, const struct
 /* Product of dims[from..to). Valid once the shape has been measured. */
 size_t shapes_product(const struct tensor_shape *shape, int from, int to);
 
+/* Brings a possibly negative axis into 0..rank-1. Returns false if it is outside. */
+bool shapes_axis(int64_t axis, int rank, int *out);
+
 bool shapes_equal(const struct tensor_shape *a, const struct tensor_shape *b);
 
 #endif

@@ -36,8 +36,7 @@ static void destroy(struct version *version) {
 static enum weir_status load_replicas(struct version *version, const struct plan *plan, struct weir_error *err) {
     for (int i = 0; i < version->device_count; i++) {
         struct backend *device = version->devices[i];
-        enum weir_status status =
-            device->ops->load(device, plan, version->batch_rows, &version->replicas[i], err);
+        enum weir_status status = device->ops->load(device, plan, version->batch_rows, &version->replicas[i], err);
         uint32_t half = version->batch_rows / 2 > 0 ? version->batch_rows / 2 : 1;
         uint32_t rows[] = {1, half, version->batch_rows};
         for (int r = 0; r < 3 && status == WEIR_OK; r++)

@@ -24,22 +24,55 @@ enum { BLOCK = 16 };
         }                                                                                                              \
     } while (0)
 
-/* The comparisons are written so that a NaN, which is neither above nor below anything, comes through. */
-void cpu_elementwise_activate(const struct activation *activation, const float *x, float *y, size_t count) {
+#define IN_PLACE(expression)                                                                                           \
+    do {                                                                                                               \
+        size_t i = 0;                                                                                                  \
+        for (; i + BLOCK <= count; i += BLOCK)                                                                         \
+            for (size_t at = i; at < i + BLOCK; at++)                                                                  \
+                y[at] = (expression);                                                                                  \
+        for (size_t at = i; at < count; at++)                                                                          \
+            y[at] = (expression);                                                                                      \
+    } while (0)
+
+/* The activations that are comparisons. They are written so that a NaN, which is neither above nor below anything,
+ * comes through. */
+static inline __attribute__((always_inline)) void compare(const struct activation *activation, float *y, size_t count) {
     float low = activation->low, high = activation->high;
+    if (activation->kind == ACTIVATION_RELU)
+        IN_PLACE(0.0f > y[at] ? 0.0f : y[at]);
+    else if (activation->kind == ACTIVATION_LEAKY_RELU)
+        IN_PLACE(y[at] < 0.0f ? low * y[at] : y[at]);
+    else
+        IN_PLACE(high < (low > y[at] ? low : y[at]) ? high : (low > y[at] ? low : y[at]));
+}
+
+#if defined(__x86_64__)
+/* The same code for wider registers; the results are the same bits. */
+__attribute__((target("avx2"))) static void compare_avx2(const struct activation *activation, float *y, size_t count) {
+    compare(activation, y, count);
+}
+#endif
+
+static void compare_best(const struct activation *activation, float *y, size_t count) {
+#if defined(__x86_64__)
+    if (__builtin_cpu_supports("avx2")) {
+        compare_avx2(activation, y, count);
+        return;
+    }
+#endif
+    compare(activation, y, count);
+}
+
+void cpu_elementwise_activate(const struct activation *activation, const float *x, float *y, size_t count) {
     switch (activation->kind) {
     case ACTIVATION_NONE:
+    case ACTIVATION_RELU:
+    case ACTIVATION_LEAKY_RELU:
+    case ACTIVATION_CLIP:
         if (y != x)
             memcpy(y, x, count * sizeof *y);
-        break;
-    case ACTIVATION_RELU:
-        FOR_EACH(count, 0.0f > x[at] ? 0.0f : x[at]);
-        break;
-    case ACTIVATION_LEAKY_RELU:
-        FOR_EACH(count, x[at] < 0.0f ? low * x[at] : x[at]);
-        break;
-    case ACTIVATION_CLIP:
-        FOR_EACH(count, high < (low > x[at] ? low : x[at]) ? high : (low > x[at] ? low : x[at]));
+        if (activation->kind != ACTIVATION_NONE)
+            compare_best(activation, y, count);
         break;
     case ACTIVATION_SIGMOID:
         for (size_t i = 0; i < count; i++)

@@ -8,6 +8,7 @@
 #include <time.h>
 
 #include "engine/clock.h"
+#include "engine/thread.h"
 #include "server/http/conn.h"
 
 /* The limits a loop has before the service sets its own. */
@@ -108,7 +109,10 @@ void loop_run(struct loop *loop) {
 }
 
 static void *run_thread(void *context) {
-    loop_run(context);
+    struct loop *loop = context;
+    thread_enter(THREAD_LOOP, loop->index);
+    thread_prefer_short_waits();
+    loop_run(loop);
     return NULL;
 }
 

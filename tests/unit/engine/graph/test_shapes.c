@@ -164,3 +164,11 @@ Test(shapes, a_constant_that_does_not_fit_the_rows_is_refused) {
     cr_assert_eq(broadcast(SHAPE(-1, 4), SHAPE(2, 1, 4), &period), WEIR_UNSUPPORTED);
     cr_assert_eq(broadcast(SHAPE(-1, 4), SHAPE(1, 1, 4), &period), WEIR_UNSUPPORTED);
 }
+
+Test(shapes, negative_axes_count_from_the_end) {
+    int axis = 9;
+    cr_assert(shapes_axis(-1, 3, &axis) && axis == 2);
+    cr_assert(shapes_axis(0, 3, &axis) && axis == 0);
+    cr_assert_not(shapes_axis(3, 3, &axis));
+    cr_assert_not(shapes_axis(-4, 3, &axis));
+}

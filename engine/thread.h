@@ -1,0 +1,20 @@
+/* What a thread is for. Each has a name that tools show, and a role that debug builds assert. */
+#ifndef WEIR_ENGINE_THREAD_H
+#define WEIR_ENGINE_THREAD_H
+
+#include <stdbool.h>
+
+enum thread_role { THREAD_OTHER, THREAD_LOOP, THREAD_DEVICE };
+
+/* Names the calling thread "loop-INDEX" or "dev-INDEX" and gives it its role. */
+void thread_enter(enum thread_role role, int index);
+
+/* Is the calling thread of this role? For asserts. */
+bool thread_is(enum thread_role role);
+
+/* Asks the scheduler to let the calling thread run soon after it wakes, rather than long once it runs: a loop that
+ * shares its core with a device's long batch answers within a fraction of a millisecond instead of several. A wish:
+ * kernels before 6.12 do not know it. Source: sched_setattr(2), sched_runtime of SCHED_OTHER. */
+void thread_prefer_short_waits(void);
+
+#endif
