@@ -239,8 +239,8 @@ enum weir_status backend_cpu_open(const struct backend_options *options, struct 
     cpu->backend.slot_count = 1;
     cpu->threads = options && options->threads > 1 ? options->threads : 1;
     read_processor_name(processor);
-    snprintf(cpu->backend.description, sizeof cpu->backend.description, "%s%s%s, %d thread%s", processor,
-             processor[0] ? ", " : "", library, cpu->threads, cpu->threads == 1 ? "" : "s");
+    snprintf(cpu->backend.description, sizeof cpu->backend.description, "%s%s%.60s, %d thread%s", processor,
+             processor[0] ? ", " : "", library, cpu->threads % 10000, cpu->threads == 1 ? "" : "s");
     *out = &cpu->backend;
     return WEIR_OK;
 }
