@@ -10,6 +10,7 @@
 
 #define CHOICE(name, text) text,
 static const char *const device_choices[] = {CONFIG_DEVICE_LIST(CHOICE) NULL};
+static const char *const admission_choices[] = {CONFIG_ADMISSION_LIST(CHOICE) NULL};
 static const char *const log_level_choices[] = {CONFIG_LOG_LEVEL_LIST(CHOICE) NULL};
 #undef CHOICE
 
@@ -235,6 +236,11 @@ static bool set_string(const struct config_key *key, const char *text, struct co
     return true;
 }
 
+/* Does the key take the word auto, for 0? */
+static bool is_auto(const struct config_key *key) {
+    return key->type == CONFIG_TYPE_INTEGER && key->fallback && strcmp(key->fallback, "auto") == 0;
+}
+
 bool config_schema_set(const struct config_key *key, const char *text, struct config *config, char *why, size_t size) {
     char range[96];
     config_schema_range(key, range, sizeof range);
@@ -250,6 +256,10 @@ bool config_schema_set(const struct config_key *key, const char *text, struct co
         return false;
     }
     int64_t value = 0;
+    if (is_auto(key) && strcmp(text, "auto") == 0) {
+        *(int64_t *)field(key, config) = 0;
+        return true;
+    }
     if (!(key->type == CONFIG_TYPE_SIZE ? read_size(text, &value) : read_integer(text, &value))) {
         snprintf(why, size, "\"%.80s\" is not a whole number%s, allowed is %s", text,
                  key->type == CONFIG_TYPE_SIZE ? " of bytes (KiB, MiB or GiB may follow)" : "", range);
@@ -277,8 +287,13 @@ const char *config_schema_value(const struct config_key *key, const struct confi
     const char *text = NULL;
     switch (key->type) {
     case CONFIG_TYPE_INTEGER:
-        snprintf(out, size, "%" PRId64, *(const int64_t *)at);
-        return out;
+        if (is_auto(key) && *(const int64_t *)at == 0)
+            text = "auto";
+        else
+            snprintf(out, size, "%" PRId64, *(const int64_t *)at);
+        if (!text)
+            return out;
+        break;
     case CONFIG_TYPE_SIZE:
         return size_text(*(const int64_t *)at, out, size);
     case CONFIG_TYPE_STRING:
@@ -308,7 +323,7 @@ const char *config_schema_range(const struct config_key *key, char *out, size_t 
     size_t used = 0;
     switch (key->type) {
     case CONFIG_TYPE_INTEGER:
-        snprintf(out, size, "%" PRId64 "..%" PRId64, key->least, key->most);
+        snprintf(out, size, "%s%" PRId64 "..%" PRId64, is_auto(key) ? "auto, " : "", key->least, key->most);
         break;
     case CONFIG_TYPE_SIZE:
         snprintf(out, size, "%s..%s", size_text(key->least, least, sizeof least),

@@ -13,11 +13,16 @@ struct config;
 #define CONFIG_DEVICE_LIST(X)    X(AUTO, "auto") X(CPU, "cpu") X(CUDA, "cuda")
 #define CONFIG_LOG_LEVEL_LIST(X) X(ERROR, "error") X(WARN, "warn") X(INFO, "info") X(DEBUG, "debug")
 
+#define CONFIG_ADMISSION_LIST(X) X(PREDICT, "predict") X(FIFO, "fifo")
+
 #define CONFIG_DEVICE_ENUM(name, text)    CONFIG_DEVICE_##name,
+#define CONFIG_ADMISSION_ENUM(name, text) CONFIG_ADMISSION_##name,
 #define CONFIG_LOG_LEVEL_ENUM(name, text) CONFIG_LOG_LEVEL_##name,
 enum config_device { CONFIG_DEVICE_LIST(CONFIG_DEVICE_ENUM) CONFIG_DEVICE_COUNT };
+enum config_admission { CONFIG_ADMISSION_LIST(CONFIG_ADMISSION_ENUM) CONFIG_ADMISSION_COUNT };
 enum config_log_level { CONFIG_LOG_LEVEL_LIST(CONFIG_LOG_LEVEL_ENUM) CONFIG_LOG_LEVEL_COUNT };
 #undef CONFIG_DEVICE_ENUM
+#undef CONFIG_ADMISSION_ENUM
 #undef CONFIG_LOG_LEVEL_ENUM
 
 /* INTEGER and SIZE are int64_t (SIZE takes KiB, MiB, GiB), STRING is char *, ENUM is enum config_<key>. */
@@ -27,7 +32,8 @@ enum config_type { CONFIG_TYPE_INTEGER, CONFIG_TYPE_SIZE, CONFIG_TYPE_STRING, CO
 #define CONFIG_GIB     (INT64_C(1) << 30)
 
 /* X(key, type, unit, least, most, default, reload, sentence). least and most bound the value, or the length of a
- * STRING. The default is text, read by the same parser; NULL is none. reload: LIVE applies on SIGHUP, FIXED needs a
+ * STRING. The default is text, read by the same parser; NULL is none. An INTEGER whose default is "auto" takes that word
+ * for 0. reload: LIVE applies on SIGHUP, FIXED needs a
  * restart. */
 /* clang-format off */
 #define CONFIG_KEY_LIST(X) \
@@ -41,6 +47,8 @@ enum config_type { CONFIG_TYPE_INTEGER, CONFIG_TYPE_SIZE, CONFIG_TYPE_STRING, CO
     X(cpu_threads, INTEGER, "threads", 1, 1024, "1", FIXED, "Threads that compute one batch on the CPU.") \
     X(batch_size, INTEGER, "rows", 1, 65536, "32", FIXED, "Most rows in one batch; larger requests are split.") \
     X(max_queue_delay_us, INTEGER, "us", 0, 1000000, "0", LIVE, "How long an idle device waits for a batch to fill; 0 starts at once.") \
+    X(admission, ENUM, "", 0, 0, "predict", FIXED, "predict refuses what will not be in time; fifo drops what has expired.") \
+    X(queue_delay_target_ms, INTEGER, "ms", 1, CONFIG_HOUR_MS, "auto", LIVE, "Longest wait for a turn; more is refused. auto is three batches.") \
     X(workers, INTEGER, "threads", 1, 64, "1", FIXED, "Event-loop threads that read and write connections.") \
     X(max_concurrency, INTEGER, "requests", 1, 65536, "64", LIVE, "Predictions in progress; one more is refused with 503.") \
     X(max_body_bytes, SIZE, "bytes", 1, CONFIG_GIB, "16MiB", LIVE, "Largest request body; more is refused with 413.") \

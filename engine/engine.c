@@ -8,9 +8,14 @@
 #include "engine/batch/executor.h"
 #include "engine/clock.h"
 #include "engine/device/backend.h"
+#include "engine/model/cost_model.h"
 #include "engine/model/model.h"
 
-enum { SPIN_US = 20 };
+enum {
+    SPIN_US = 20,
+    STUCK_LEAST_MS = 10000, /* a batch younger than this is never called stuck */
+    STUCK_TIMES = 20,       /* nor one that has not run this many times as long as expected */
+};
 
 struct engine {
     struct engine_options options;
@@ -39,7 +44,13 @@ enum weir_status engine_open(const struct engine_options *options, struct engine
     if (status != WEIR_OK)
         goto out;
     struct batcher_options batching = {
-        .batch_rows = options->batch_rows, .max_queue_delay_ns = options->max_queue_delay_ns, .spin_ns = spin_ns()};
+        .batch_rows = options->batch_rows,
+        .device_count = engine->inventory.count,
+        .policy = options->admit_all ? BATCHER_FIFO : BATCHER_PREDICT,
+        .max_queue_delay_ns = options->max_queue_delay_ns,
+        .queue_delay_target_ns = options->queue_delay_target_ns,
+        .spin_ns = spin_ns(),
+    };
     engine->batcher = batcher_create(&batching);
     engine->executors = calloc((size_t)engine->inventory.count, sizeof(struct executor *));
     if (!engine->batcher || !engine->executors) {
@@ -125,6 +136,21 @@ struct version_info engine_describe(const struct version *version) {
     };
 }
 
+struct engine_costs engine_costs(struct engine *engine, struct version *version) {
+    struct cost_model model = batcher_costs(engine->batcher, version, 0);
+    struct engine_costs costs = {.deviation_ns = model.deviation_ns};
+    cost_model_line(&model, &costs.base_ns, &costs.row_ns);
+    return costs;
+}
+
+enum weir_status engine_admit(struct engine *engine, struct job *job, int64_t *wait_ns, struct weir_error *err) {
+    struct forecast forecast;
+    job->batch_rows_limit = version_batch_rows(job->version);
+    enum weir_status status = batcher_admit(engine->batcher, job, clock_now_ns(), &forecast, err);
+    *wait_ns = forecast.wait_ns;
+    return status;
+}
+
 enum weir_status engine_submit(struct engine *engine, struct job *job, struct weir_error *err) {
     job->batch_rows_limit = version_batch_rows(job->version);
     return batcher_add(engine->batcher, job, clock_now_ns(), err);
@@ -142,8 +168,15 @@ void engine_drain(struct engine *engine) {
     batcher_stop(engine->batcher);
 }
 
-void engine_set_queue_delay(struct engine *engine, int64_t max_queue_delay_ns) {
-    batcher_set_delay(engine->batcher, max_queue_delay_ns);
+void engine_set_queue_delays(struct engine *engine, int64_t max_queue_delay_ns, int64_t queue_delay_target_ns) {
+    batcher_set_delays(engine->batcher, max_queue_delay_ns, queue_delay_target_ns);
+}
+
+static bool is_stuck(const struct batcher_load *load, int64_t now_ns) {
+    if (load->oldest_taken_ns == 0)
+        return false;
+    int64_t age_ns = now_ns - load->oldest_taken_ns;
+    return age_ns > STUCK_LEAST_MS * INT64_C(1000000) && age_ns > STUCK_TIMES * load->oldest_expected_ns;
 }
 
 void engine_status(struct engine *engine, struct engine_status *out) {
@@ -158,5 +191,6 @@ void engine_status(struct engine *engine, struct engine_status *out) {
         .queued_jobs = load.queued_jobs,
         .queued_rows = load.queued_rows,
         .running_rows = load.running_rows,
+        .stuck = is_stuck(&load, clock_now_ns()),
     };
 }

@@ -16,9 +16,11 @@ struct version;
 
 struct engine_options {
     struct inventory_options devices;
-    uint32_t batch_rows;        /* most rows of a batch */
-    int64_t max_queue_delay_ns; /* how long an idle device waits for a fuller batch; 0: not at all */
-    struct observer observer;   /* its functions may be NULL */
+    uint32_t batch_rows;           /* most rows of a batch */
+    bool admit_all;                /* no predictions: queue everything, drop what has expired */
+    int64_t max_queue_delay_ns;    /* how long an idle device waits for a fuller batch; 0: not at all */
+    int64_t queue_delay_target_ns; /* longest wait for a turn; 0: three batches of the largest size */
+    struct observer observer;      /* its functions may be NULL */
 };
 
 /* Opens the devices and starts their threads; no model yet. Errors: DEVICE, NO_MEMORY. Owner: the caller. */
@@ -37,6 +39,12 @@ void engine_close(struct engine *engine);
 enum weir_status engine_load(struct engine *engine, const char *model_name, uint64_t number, const char *path,
                              struct weir_error *err) WEIR_CHECKED;
 
+/* What batches of a version take: t(rows) = base + per_row * rows, and by how much that is wrong on average. */
+struct engine_costs {
+    double base_ns, row_ns, deviation_ns;
+};
+struct engine_costs engine_costs(struct engine *engine, struct version *version);
+
 /* The version that is served, with a reference for the caller (version_unref); NULL if there is none. thread: any. */
 struct version *engine_acquire(struct engine *engine);
 void engine_release(struct version *version);
@@ -52,9 +60,15 @@ struct version_info {
 };
 struct version_info engine_describe(const struct version *version);
 
+/* Would this job be taken now? Only version, rows, deadline_ns and priority are looked at; when the rows are not known
+ * yet, 1 will do. *wait_ns is how long it would wait for its turn, whatever the answer. Errors: TOO_LATE (it is not
+ * expected to be done in time), BUSY (the wait is over the delay target), DRAINING. thread: any. */
+enum weir_status engine_admit(struct engine *engine, struct job *job, int64_t *wait_ns,
+                              struct weir_error *err) WEIR_CHECKED;
+
 /* Hands the job over: OK means that job->done runs exactly once, unless engine_cancel gives the job back before. The
- * devices are told by engine_flush, once for many jobs. Errors: DRAINING (the job is still the caller's). thread: any.
- */
+ * devices are told by engine_flush, once for many jobs. Errors: as engine_admit (the job is still the caller's).
+ * thread: any. */
 enum weir_status engine_submit(struct engine *engine, struct job *job, struct weir_error *err) WEIR_CHECKED;
 void engine_flush(struct engine *engine);
 
@@ -64,7 +78,7 @@ bool engine_cancel(struct engine *engine, struct job *job);
 /* No more jobs are taken; what is queued still runs. */
 void engine_drain(struct engine *engine);
 
-void engine_set_queue_delay(struct engine *engine, int64_t max_queue_delay_ns);
+void engine_set_queue_delays(struct engine *engine, int64_t max_queue_delay_ns, int64_t queue_delay_target_ns);
 
 struct engine_status {
     const char *device;             /* "cpu", "cuda" */
@@ -73,6 +87,7 @@ struct engine_status {
     bool device_fell_back;
     int device_count;
     uint32_t queued_jobs, queued_rows, running_rows;
+    bool stuck; /* a batch has run far longer than it should */
 };
 void engine_status(struct engine *engine, struct engine_status *out);
 

@@ -18,6 +18,9 @@ struct job_tensor {
     size_t row_bytes;
 };
 
+/* Who is refused first when there is not room for all. The queue itself is in order of arrival. */
+enum job_priority { JOB_NORMAL, JOB_HIGH, JOB_LOW, JOB_PRIORITY_COUNT };
+
 /* Owner: the submitter, before engine_submit returns OK and from the moment done is called; the engine in between. */
 struct job {
     /* Set by the submitter, read-only for the engine. */
@@ -26,14 +29,16 @@ struct job {
     uint32_t rows;           /* at least 1 */
     struct job_tensor *inputs;  /* in the signature's order, each rows long */
     struct job_tensor *outputs; /* likewise; memory of the submitter, written by the engine */
-    int64_t deadline_ns;        /* clock_now_ns time after which nobody wants the answer */
+    int64_t deadline_ns;        /* clock_now_ns time by which the results must be there */
+    enum job_priority priority;
     void (*done)(struct job *); /* thread: device. Exactly once after engine_submit returned OK. Must not block. */
     void *owner;                /* free for the submitter */
 
     /* Set by the engine, valid in done. */
     enum weir_status status;
     int64_t submitted_ns;
-    int64_t started_ns; /* when the first of its rows went to the device; 0 if none did */
+    int64_t expected_ns; /* when admission expected it to be finished; 0 if it had nothing to go by */
+    int64_t started_ns;  /* when the first of its rows went to the device; 0 if none did */
     int64_t finished_ns;
     uint32_t batch_rows; /* rows of the batch that ran its last rows */
 

@@ -13,6 +13,8 @@
     X(NO_MEMORY, "out of memory")                                                                                      \
     X(FULL, "no free slot")                                                                                            \
     X(DEADLINE, "deadline passed")                                                                                     \
+    X(TOO_LATE, "cannot be answered in time")                                                                          \
+    X(BUSY, "the queue is too long")                                                                                   \
     X(CANCELLED, "cancelled")                                                                                          \
     X(NOT_READY, "not ready")                                                                                          \
     X(DRAINING, "draining")                                                                                            \

@@ -70,7 +70,9 @@ static enum weir_status open_engine(struct service *service, struct weir_error *
                     .gpu_count = (int)config->gpu_count,
                     .cpu_threads = (int)config->cpu_threads},
         .batch_rows = (uint32_t)config->batch_size,
+        .admit_all = config->admission == CONFIG_ADMISSION_FIFO,
         .max_queue_delay_ns = config->max_queue_delay_us * CLOCK_NS_PER_US,
+        .queue_delay_target_ns = config->queue_delay_target_ms * CLOCK_NS_PER_MS,
         .observer = {.context = service, .batch_ran = batch_ran, .jobs_done = jobs_done, .device_lost = device_lost},
     };
     enum weir_status status = engine_open(&options, &service->engine, err);
@@ -103,6 +105,7 @@ static enum weir_status open_loops(struct service *service, struct weir_error *e
         loop->metrics = metrics_shard(service->metrics, i);
         loop->end_of_turn = api_end_of_turn;
         loop->end_of_turn_context = &service->api;
+        service->api.loops[i].random = (uint64_t)clock_now_ns() * 2654435761u + (uint64_t)i + 1;
         service_loop_options(service->config, &loop->options);
     }
     return WEIR_OK;

@@ -88,7 +88,8 @@ static void apply(struct service *service, const struct config *config) {
     atomic_store(&api->timeout_ns, config->timeout_ms * CLOCK_NS_PER_MS);
     atomic_store(&api->max_body_bytes, (uint64_t)config->max_body_bytes);
     admission_set_limits(&api->admission, (uint32_t)config->max_concurrency, (uint64_t)config->max_inflight_body_bytes);
-    engine_set_queue_delay(service->engine, config->max_queue_delay_us * CLOCK_NS_PER_US);
+    engine_set_queue_delays(service->engine, config->max_queue_delay_us * CLOCK_NS_PER_US,
+                            config->queue_delay_target_ms * CLOCK_NS_PER_MS);
     service->drain_delay_ns = config->drain_delay_ms * CLOCK_NS_PER_MS;
     service->drain_timeout_ns = config->drain_timeout_ms * CLOCK_NS_PER_MS;
     log_set_level((enum log_level)config->log_level);

@@ -23,6 +23,8 @@ struct batch {
     uint32_t capacity; /* most rows, and so most parts */
     struct version *version;
     uint64_t shape_key;
+    int device; /* that took it */
+    int64_t taken_ns;
     struct job *dropped; /* jobs taken from the queue that must not run (late, cancelled), linked by next */
 };
 

@@ -1,20 +1,52 @@
 #include "engine/batch/batcher.h"
 
 #include <assert.h>
+#include <math.h>
 #include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
 
 #include "engine/clock.h"
+#include "engine/model/model.h"
+
+enum { SLOTS = 2 };
+
+/* What runs on a device: the batches of its slots, oldest first. */
+struct running {
+    struct {
+        int64_t taken_ns;
+        int64_t expected_ns; /* how long it was expected to take */
+    } batches[SLOTS];
+    int count;
+    int64_t ended_ns; /* when the last one ended */
+};
+
+/* An estimate is trusted for this part of the time there is: it is wrong by a fifth now and then. */
+static const double SLACK = 1.2;
+/* The delay target of each priority, in parts of the configured one: low is refused first, high last. */
+static const double TARGET_SHARE[JOB_PRIORITY_COUNT] = {[JOB_NORMAL] = 1, [JOB_HIGH] = 1.5, [JOB_LOW] = 0.5};
+/* Arrivals are counted over about this time. */
+static const double RATE_WINDOW_NS = 50e6;
+enum {
+    AUTO_TARGET_BATCHES = 3,
+    AUTO_TARGET_LEAST_MS = 5, /* below this the scheduler decides about waiting, not the queue */
+    DEADLINE_BATCHES = 3,
+};
 
 struct batcher {
     struct batcher_options options;
     pthread_mutex_t lock;
     pthread_cond_t more;      /* published rows, or the end */
-    struct job *first, *last; /* queued jobs; one that is partly taken stays the first until its last row is */
+    struct job *first, *last; /* queued jobs; one that is partly taken goes to the end: its next rows wait their turn */
     uint32_t queued_jobs, queued_rows, running_rows;
+    uint64_t turn_rows; /* rows that run before a newcomer's: of each queued job no more than a batch */
     uint32_t sleepers;
+    struct running running[FORECAST_MAX_DEVICES];
+    int64_t free_ns[FORECAST_MAX_DEVICES]; /* when a device is expected to be free */
+    double arrival_rate;                   /* rows a nanosecond, of late */
+    int64_t arrival_ns;
+    double short_deadline_ns;   /* a low quantile of the time that jobs have; 0 before the first */
     _Atomic uint32_t published; /* rows that a device may know of; read without the lock only as a hint */
     bool stopped;
 };
@@ -24,6 +56,9 @@ struct batcher *batcher_create(const struct batcher_options *options) {
     if (!batcher)
         return NULL;
     batcher->options = *options;
+    if (batcher->options.device_count < 1)
+        batcher->options.device_count = 1;
+    assert(batcher->options.device_count <= FORECAST_MAX_DEVICES);
     pthread_condattr_t attributes;
     pthread_condattr_init(&attributes);
     pthread_condattr_setclock(&attributes, CLOCK_MONOTONIC);
@@ -42,6 +77,26 @@ void batcher_destroy(struct batcher *batcher) {
     free(batcher);
 }
 
+/* Rows of a queued job that run in its next turn. */
+static uint32_t turn_rows_of(const struct batcher *batcher, const struct job *job) {
+    uint32_t left = job->rows - job->rows_taken;
+    return left < batcher->options.batch_rows ? left : batcher->options.batch_rows;
+}
+
+static void link_job(struct batcher *batcher, struct job *job) {
+    job->next = NULL;
+    job->prev = batcher->last;
+    if (batcher->last)
+        batcher->last->next = job;
+    else
+        batcher->first = job;
+    batcher->last = job;
+    job->queued = true;
+    batcher->queued_jobs++;
+    batcher->queued_rows += job->rows - job->rows_taken;
+    batcher->turn_rows += turn_rows_of(batcher, job);
+}
+
 static void unlink_job(struct batcher *batcher, struct job *job) {
     if (job->prev)
         job->prev->next = job->next;
@@ -55,10 +110,104 @@ static void unlink_job(struct batcher *batcher, struct job *job) {
     job->queued = false;
     batcher->queued_jobs--;
     batcher->queued_rows -= job->rows - job->rows_taken;
+    batcher->turn_rows -= turn_rows_of(batcher, job);
+}
+
+/* The most rows of a batch of this job's version now. Short deadlines make batches smaller: one that takes more than a
+ * third of the time a job has leaves too little for waiting. But not so small that the fixed cost of a batch dominates.
+ */
+static uint32_t batch_rows_of(const struct batcher *batcher, const struct job *job) {
+    uint32_t rows = batcher->options.batch_rows;
+    if (rows > job->batch_rows_limit)
+        rows = job->batch_rows_limit;
+    if (batcher->options.policy != BATCHER_PREDICT || batcher->short_deadline_ns == 0)
+        return rows;
+    const struct cost_model *costs = version_costs(job->version, 0);
+    int64_t limit_ns = (int64_t)batcher->short_deadline_ns / DEADLINE_BATCHES;
+    int64_t least_ns = 2 * cost_model_predict(costs, 1);
+    return cost_model_rows_within(costs, rows, limit_ns > least_ns ? limit_ns : least_ns);
+}
+
+/* When each device will be free. A batch that has run over its time is expected to take as much again as it is over: so
+ * the estimate grows while a device stalls. Returns the least of these extra times. */
+static int64_t free_times(const struct batcher *batcher, int64_t now_ns, int64_t *free_ns) {
+    int64_t least_ns = INT64_MAX;
+    for (int i = 0; i < batcher->options.device_count; i++) {
+        int64_t at_ns = batcher->free_ns[i];
+        int64_t over_ns = batcher->running[i].count > 0 && at_ns < now_ns ? now_ns - at_ns : 0;
+        free_ns[i] = over_ns > 0 ? now_ns + over_ns : at_ns;
+        least_ns = over_ns < least_ns ? over_ns : least_ns;
+    }
+    return least_ns;
+}
+
+/* Rows that run before the last of the job's. A job of one batch waits for one turn of each job ahead; a longer one
+ * comes back to the queue's end, so that all that is there goes before its last rows. */
+static uint32_t queued_ahead(const struct batcher *batcher, const struct job *job) {
+    uint64_t rows = job->rows <= batcher->options.batch_rows ? batcher->turn_rows : batcher->queued_rows;
+    return rows < UINT32_MAX ? (uint32_t)rows : UINT32_MAX;
+}
+
+/* Decides on a job; called with the lock. */
+static enum weir_status admit(struct batcher *batcher, const struct job *job, int64_t now_ns, struct forecast *out,
+                              struct weir_error *err) {
+    *out = (struct forecast){.done_ns = now_ns};
+    if (batcher->stopped)
+        return weir_fail(err, WEIR_DRAINING, "the server is shutting down");
+    const struct cost_model *costs = version_costs(job->version, 0);
+    int64_t free_ns[FORECAST_MAX_DEVICES];
+    int64_t over_ns = free_times(batcher, now_ns, free_ns);
+    struct forecast_state state = {.costs = costs,
+                                   .now_ns = now_ns,
+                                   .free_ns = free_ns,
+                                   .device_count = batcher->options.device_count,
+                                   .queued_rows = queued_ahead(batcher, job),
+                                   .batch_rows = batch_rows_of(batcher, job),
+                                   .arrival_rate = batcher->arrival_rate};
+    forecast_make(&state, job->rows, out);
+    if (batcher->options.policy != BATCHER_PREDICT || costs->samples == 0)
+        return WEIR_OK;
+    int64_t target_ns = batcher->options.queue_delay_target_ns;
+    if (target_ns == 0) {
+        target_ns = AUTO_TARGET_BATCHES * cost_model_predict(costs, state.batch_rows);
+        if (target_ns < AUTO_TARGET_LEAST_MS * CLOCK_NS_PER_MS)
+            target_ns = AUTO_TARGET_LEAST_MS * CLOCK_NS_PER_MS;
+    }
+    double needed_ns = (double)(out->done_ns - now_ns + batcher->options.max_queue_delay_ns) * SLACK;
+    if (needed_ns > (double)(job->deadline_ns - now_ns))
+        return weir_fail(err, WEIR_TOO_LATE, "the answer would take about %.1f ms, %.1f ms are left", needed_ns / 1e6,
+                         (double)(job->deadline_ns - now_ns) / 1e6);
+    /* A device that stalls says nothing about the length of the queue: that is the deadlines' business, above. */
+    if ((double)(out->wait_ns - over_ns) > (double)target_ns * TARGET_SHARE[job->priority])
+        return weir_fail(err, WEIR_BUSY, "the wait for a turn would be about %.1f ms", (double)out->wait_ns / 1e6);
+    return WEIR_OK;
+}
+
+enum weir_status batcher_admit(struct batcher *batcher, const struct job *job, int64_t now_ns, struct forecast *out,
+                               struct weir_error *err) {
+    pthread_mutex_lock(&batcher->lock);
+    enum weir_status status = admit(batcher, job, now_ns, out, err);
+    pthread_mutex_unlock(&batcher->lock);
+    return status;
+}
+
+/* Notes an arrival, also of a job that is refused: it tells how fast batches fill, and how much time jobs have. */
+static void note_arrival(struct batcher *batcher, const struct job *job, int64_t now_ns) {
+    double passed = (double)(now_ns - batcher->arrival_ns) / RATE_WINDOW_NS;
+    batcher->arrival_rate = batcher->arrival_rate * exp(-passed) + job->rows / RATE_WINDOW_NS;
+    batcher->arrival_ns = now_ns;
+    double has_ns = (double)(job->deadline_ns - now_ns), *low = &batcher->short_deadline_ns;
+    if (has_ns <= 0)
+        return;
+    if (*low == 0)
+        *low = has_ns;
+    else
+        *low += (has_ns < *low ? 0.1 : 0.01) * (has_ns - *low); /* settles where a tenth is shorter */
 }
 
 enum weir_status batcher_add(struct batcher *batcher, struct job *job, int64_t now_ns, struct weir_error *err) {
     assert(job->rows > 0 && job->batch_rows_limit > 0 && job->done);
+    struct forecast forecast;
     job->submitted_ns = now_ns;
     job->started_ns = 0;
     job->rows_taken = job->rows_done = 0;
@@ -68,21 +217,14 @@ enum weir_status batcher_add(struct batcher *batcher, struct job *job, int64_t n
     job->next = NULL;
     atomic_store_explicit(&job->cancelled, false, memory_order_relaxed);
     pthread_mutex_lock(&batcher->lock);
-    if (batcher->stopped) {
-        pthread_mutex_unlock(&batcher->lock);
-        return weir_fail(err, WEIR_DRAINING, "the server is shutting down");
+    note_arrival(batcher, job, now_ns);
+    enum weir_status status = admit(batcher, job, now_ns, &forecast, err);
+    if (status == WEIR_OK) {
+        job->expected_ns = version_costs(job->version, 0)->samples > 0 ? forecast.done_ns : 0;
+        link_job(batcher, job);
     }
-    job->prev = batcher->last;
-    if (batcher->last)
-        batcher->last->next = job;
-    else
-        batcher->first = job;
-    batcher->last = job;
-    job->queued = true;
-    batcher->queued_jobs++;
-    batcher->queued_rows += job->rows;
     pthread_mutex_unlock(&batcher->lock);
-    return WEIR_OK;
+    return status;
 }
 
 void batcher_publish(struct batcher *batcher) {
@@ -118,39 +260,74 @@ static void drop(struct batcher *batcher, struct batch *batch, struct job *job, 
     batch->dropped = job;
 }
 
+/* When a batch taken now must be expected to end: nothing that is due earlier is worth computing. */
+static int64_t batch_end_ns(const struct batcher *batcher, const struct job *job, uint32_t room, int64_t now_ns) {
+    if (batcher->options.policy != BATCHER_PREDICT)
+        return now_ns;
+    uint32_t rows = batcher->queued_rows < room ? batcher->queued_rows : room;
+    return now_ns + cost_model_predict(version_costs(job->version, 0), rows);
+}
+
+/* Notes that the batch runs on its device from now on. */
+static void note_running(struct batcher *batcher, struct batch *batch, int64_t now_ns) {
+    struct running *running = &batcher->running[batch->device];
+    int64_t took_ns = cost_model_predict(version_costs(batch->version, batch->device), batch->rows);
+    assert(running->count < SLOTS);
+    int64_t *free_ns = &batcher->free_ns[batch->device];
+    *free_ns = (running->count > 0 && *free_ns > now_ns ? *free_ns : now_ns) + took_ns;
+    running->batches[running->count].taken_ns = now_ns;
+    running->batches[running->count].expected_ns = took_ns;
+    running->count++;
+    batch->taken_ns = now_ns;
+    batcher->running_rows += batch->rows;
+}
+
+/* Notes that the oldest batch of its device has ended, and learns from how long that took. */
+static void note_ended(struct batcher *batcher, const struct batch *batch, bool worked, int64_t now_ns) {
+    struct running *running = &batcher->running[batch->device];
+    int64_t begun_ns = batch->taken_ns > running->ended_ns ? batch->taken_ns : running->ended_ns;
+    running->ended_ns = now_ns;
+    running->count--;
+    running->batches[0] = running->batches[SLOTS - 1];
+    batcher->free_ns[batch->device] = now_ns + (running->count > 0 ? running->batches[0].expected_ns : 0);
+    batcher->running_rows -= batch->rows;
+    if (worked)
+        cost_model_learn(version_costs(batch->version, batch->device), batch->rows, now_ns - begun_ns);
+}
+
 /* Takes rows of the first job's version and shape, in order. Called with the lock. */
 static void fill(struct batcher *batcher, struct batch *batch, int64_t now_ns) {
-    uint32_t room = batcher->options.batch_rows;
-    if (room > batch->capacity)
-        room = batch->capacity;
+    uint32_t room = batch->capacity;
+    int64_t end_ns = now_ns;
     for (struct job *job = batcher->first, *next; job && batch->rows < room; job = next) {
         next = job->next;
-        if (job->status != WEIR_OK || job->deadline_ns <= now_ns) {
-            drop(batcher, batch, job, WEIR_DEADLINE);
+        if (batch->part_count > 0 && (job->version != batch->version || job->shape_key != batch->shape_key))
             continue;
-        }
         if (batch->part_count == 0) {
-            batch->version = job->version;
-            batch->shape_key = job->shape_key;
-            if (room > job->batch_rows_limit)
-                room = job->batch_rows_limit;
-        } else if (job->version != batch->version || job->shape_key != batch->shape_key) {
+            uint32_t rows = batch_rows_of(batcher, job);
+            room = rows < batch->capacity ? rows : batch->capacity;
+            end_ns = batch_end_ns(batcher, job, room, now_ns);
+        }
+        if (job->status != WEIR_OK || job->deadline_ns <= end_ns) {
+            drop(batcher, batch, job, job->deadline_ns <= now_ns ? WEIR_DEADLINE : WEIR_TOO_LATE);
             continue;
         }
+        batch->version = job->version;
+        batch->shape_key = job->shape_key;
         uint32_t left = job->rows - job->rows_taken;
         uint32_t rows = left < room - batch->rows ? left : room - batch->rows;
         batch->parts[batch->part_count++] = (struct batch_part){.job = job, .first_row = job->rows_taken, .rows = rows};
         if (job->started_ns == 0)
             job->started_ns = now_ns;
         job->parts_out++;
-        if (rows == left)
-            unlink_job(batcher, job);
-        else
-            batcher->queued_rows -= rows;
+        unlink_job(batcher, job);
         job->rows_taken += rows;
+        if (rows < left) /* others first: a long request must not stop the short ones */
+            link_job(batcher, job);
         batch->rows += rows;
     }
-    batcher->running_rows += batch->rows;
+    if (batch->part_count > 0)
+        note_running(batcher, batch, now_ns);
     atomic_store_explicit(&batcher->published, batcher->queued_rows, memory_order_relaxed);
 }
 
@@ -174,7 +351,8 @@ static void sleep_until(struct batcher *batcher, int64_t at_ns) {
     batcher->sleepers--;
 }
 
-bool batcher_take(struct batcher *batcher, struct batch *batch, bool wait) {
+bool batcher_take(struct batcher *batcher, int device, struct batch *batch, bool wait) {
+    batch->device = device;
     batch->part_count = 0;
     batch->rows = 0;
     batch->dropped = NULL;
@@ -215,8 +393,11 @@ static void end_job(struct job *job, int64_t now_ns) {
 
 int batcher_end(struct batcher *batcher, struct batch *batch, int64_t now_ns) {
     uint32_t ended = 0;
+    bool worked = true;
+    for (uint32_t p = 0; p < batch->part_count; p++)
+        worked = worked && batch->parts[p].status == WEIR_OK;
     pthread_mutex_lock(&batcher->lock);
-    batcher->running_rows -= batch->rows;
+    note_ended(batcher, batch, worked, now_ns);
     for (uint32_t p = 0; p < batch->part_count; p++) {
         struct batch_part *part = &batch->parts[p];
         struct job *job = part->job;
@@ -264,12 +445,27 @@ void batcher_load(struct batcher *batcher, struct batcher_load *out) {
     *out = (struct batcher_load){.queued_jobs = batcher->queued_jobs,
                                  .queued_rows = batcher->queued_rows,
                                  .running_rows = batcher->running_rows};
+    for (int i = 0; i < batcher->options.device_count; i++) {
+        const struct running *running = &batcher->running[i];
+        if (running->count == 0 || (out->oldest_taken_ns != 0 && running->batches[0].taken_ns >= out->oldest_taken_ns))
+            continue;
+        out->oldest_taken_ns = running->batches[0].taken_ns;
+        out->oldest_expected_ns = running->batches[0].expected_ns;
+    }
     pthread_mutex_unlock(&batcher->lock);
 }
 
-void batcher_set_delay(struct batcher *batcher, int64_t max_queue_delay_ns) {
+struct cost_model batcher_costs(struct batcher *batcher, struct version *version, int device) {
+    pthread_mutex_lock(&batcher->lock);
+    struct cost_model costs = *version_costs(version, device);
+    pthread_mutex_unlock(&batcher->lock);
+    return costs;
+}
+
+void batcher_set_delays(struct batcher *batcher, int64_t max_queue_delay_ns, int64_t queue_delay_target_ns) {
     pthread_mutex_lock(&batcher->lock);
     batcher->options.max_queue_delay_ns = max_queue_delay_ns;
+    batcher->options.queue_delay_target_ns = queue_delay_target_ns;
     pthread_mutex_unlock(&batcher->lock);
     pthread_cond_broadcast(&batcher->more);
 }

@@ -1,6 +1,10 @@
 /* The queue between requests and devices. Jobs wait in order of arrival; a device that is free takes a batch of jobs of
  * one version and shape. A job of more rows than fit is split over batches and joined again. Every job that batcher_add
- * took comes back exactly once: from batcher_cancel, or through job->done. */
+ * took comes back exactly once: from batcher_cancel, or through job->done.
+ *
+ * Admission: a job is taken only if it is expected to be done by its deadline, and if the wait for its turn is not
+ * longer than the delay target: a queue that is longer than the device needs to stay busy only makes every answer
+ * later. */
 #ifndef WEIR_ENGINE_BATCH_BATCHER_H
 #define WEIR_ENGINE_BATCH_BATCHER_H
 
@@ -8,28 +12,43 @@
 #include <stdint.h>
 
 #include "engine/batch/batch.h"
+#include "engine/batch/forecast.h"
 #include "engine/job.h"
 
 struct batcher;
 
+enum batcher_policy {
+    BATCHER_PREDICT, /* refuse what is not expected to be in time */
+    BATCHER_FIFO,    /* queue everything, drop what has expired: what most servers do, for comparison */
+};
+
 struct batcher_options {
-    uint32_t batch_rows;        /* most rows of a batch */
-    int64_t max_queue_delay_ns; /* how long an idle device waits for a fuller batch; 0: not at all */
-    int64_t spin_ns;            /* how long an idle device looks for work before it sleeps; 0 on one core */
+    uint32_t batch_rows; /* most rows of a batch */
+    int device_count;    /* 1 to FORECAST_MAX_DEVICES */
+    enum batcher_policy policy;
+    int64_t max_queue_delay_ns;    /* how long an idle device waits for a fuller batch; 0: not at all */
+    int64_t queue_delay_target_ns; /* longest wait for a turn; 0: three batches of the largest size */
+    int64_t spin_ns;               /* how long an idle device looks for work before it sleeps; 0 on one core */
 };
 
 struct batcher_load {
     uint32_t queued_jobs;
     uint32_t queued_rows;
     uint32_t running_rows;
+    int64_t oldest_taken_ns;    /* when the batch that runs longest was taken; 0 if none runs */
+    int64_t oldest_expected_ns; /* how long that batch was expected to take */
 };
 
 /* Returns NULL without memory. Owner: the engine. */
 struct batcher *batcher_create(const struct batcher_options *options);
 void batcher_destroy(struct batcher *batcher);
 
-/* Queues a job without waking a device: batcher_publish does, once for many. Errors: DRAINING after batcher_stop.
- * thread: any. */
+/* Would a job of these rows, deadline and priority be taken now? For requests whose body is not read yet. *out is
+ * filled either way. Errors: TOO_LATE, BUSY, DRAINING. thread: any. */
+enum weir_status batcher_admit(struct batcher *batcher, const struct job *job, int64_t now_ns, struct forecast *out,
+                               struct weir_error *err) WEIR_CHECKED;
+
+/* Queues a job without waking a device: batcher_publish does, once for many. Errors: as batcher_admit. thread: any. */
 enum weir_status batcher_add(struct batcher *batcher, struct job *job, int64_t now_ns,
                              struct weir_error *err) WEIR_CHECKED;
 void batcher_publish(struct batcher *batcher);
@@ -39,9 +58,9 @@ void batcher_publish(struct batcher *batcher);
 bool batcher_cancel(struct batcher *batcher, struct job *job);
 
 /* Fills batch with the rows to run next. wait: sleep until there are some. False: there is nothing (or, when waiting,
- * the batcher was stopped and is empty). batch->dropped must be ended by batcher_end_dropped whatever the result.
- * thread: a device's. */
-bool batcher_take(struct batcher *batcher, struct batch *batch, bool wait);
+ * the batcher was stopped and is empty). batch->dropped, the jobs that cannot be in time any more, must be ended by
+ * batcher_end_dropped whatever the result. thread: the device's. */
+bool batcher_take(struct batcher *batcher, int device, struct batch *batch, bool wait);
 
 /* The batch ran: its parts' status is set and results are in the jobs' outputs. Calls done for every job that is
  * complete by it. Returns for how many. thread: the one that took the batch. */
@@ -55,7 +74,10 @@ void batcher_stop(struct batcher *batcher);
 
 void batcher_load(struct batcher *batcher, struct batcher_load *out);
 
-/* Changes max_queue_delay_ns. */
-void batcher_set_delay(struct batcher *batcher, int64_t max_queue_delay_ns);
+/* A copy of what is known of a version's batches on a device. */
+struct cost_model batcher_costs(struct batcher *batcher, struct version *version, int device);
+
+/* Changes max_queue_delay_ns and queue_delay_target_ns. */
+void batcher_set_delays(struct batcher *batcher, int64_t max_queue_delay_ns, int64_t queue_delay_target_ns);
 
 #endif

@@ -119,7 +119,7 @@ static void finish(struct executor *executor, int slot) {
 /* Takes the next batch into the slot and starts it. */
 static bool start(struct executor *executor, int slot, bool wait) {
     struct batch *batch = &executor->batches[slot];
-    bool taken = batcher_take(executor->options.batcher, batch, wait);
+    bool taken = batcher_take(executor->options.batcher, executor->options.device, batch, wait);
     int dropped = batcher_end_dropped(batch, clock_now_ns());
     jobs_done(executor, dropped);
     if (taken) {

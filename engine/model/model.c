@@ -7,6 +7,7 @@
 #include "engine/clock.h"
 #include "engine/device/backend.h"
 #include "engine/graph/plan.h"
+#include "engine/model/cost_model.h"
 
 struct version {
     atomic_uint references;
@@ -16,6 +17,7 @@ struct version {
     uint32_t fixed_batch;
     struct backend **devices;
     struct backend_model **replicas;
+    struct cost_model *costs; /* by device */
     int device_count;
     uint32_t batch_rows;
     int64_t load_ns;
@@ -27,20 +29,41 @@ static void destroy(struct version *version) {
             version->devices[i]->ops->unload(version->replicas[i]);
     signature_release(&version->signature);
     free(version->replicas);
+    free(version->costs);
     free(version->devices);
     free(version->model_name);
     free(version);
+}
+
+/* Runs a batch of zeros twice: the first touches all the memory, the second is timed. */
+static enum weir_status warm_up(struct version *version, int device, uint32_t rows, struct weir_error *err) {
+    const struct backend_ops *ops = version->devices[device]->ops;
+    struct backend_model *replica = version->replicas[device];
+    enum weir_status status = ops->prepare(replica, rows, err);
+    for (int i = 0; i < version->signature.input_count; i++)
+        memset(ops->input(replica, 0, i), 0, rows * version->signature.inputs[i].row_bytes);
+    int64_t begin_ns = 0;
+    for (int run = 0; run < 2 && status == WEIR_OK; run++) {
+        begin_ns = clock_now_ns();
+        status = ops->submit(replica, 0, rows, err);
+        if (status == WEIR_OK)
+            status = ops->wait(replica, 0, err);
+    }
+    if (status == WEIR_OK)
+        cost_model_learn(&version->costs[device], rows, clock_now_ns() - begin_ns);
+    return status;
 }
 
 /* Loads the plan onto every device and runs the row counts that will come first. */
 static enum weir_status load_replicas(struct version *version, const struct plan *plan, struct weir_error *err) {
     for (int i = 0; i < version->device_count; i++) {
         struct backend *device = version->devices[i];
+        cost_model_init(&version->costs[i], version->batch_rows);
         enum weir_status status = device->ops->load(device, plan, version->batch_rows, &version->replicas[i], err);
         uint32_t half = version->batch_rows / 2 > 0 ? version->batch_rows / 2 : 1;
         uint32_t rows[] = {1, half, version->batch_rows};
         for (int r = 0; r < 3 && status == WEIR_OK; r++)
-            status = device->ops->prepare(version->replicas[i], rows[r], err);
+            status = warm_up(version, i, rows[r], err);
         if (status != WEIR_OK)
             return status;
     }
@@ -58,9 +81,10 @@ enum weir_status version_load(const struct version_options *options, struct vers
     version->model_name = strdup(options->model_name);
     version->devices = calloc(count, sizeof(struct backend *));
     version->replicas = calloc(count, sizeof(struct backend_model *));
+    version->costs = calloc(count, sizeof *version->costs);
     enum weir_status status = WEIR_OK;
     struct plan *plan = NULL; /* the devices have packed its weights: it need not stay */
-    if (!version->model_name || !version->devices || !version->replicas) {
+    if (!version->model_name || !version->devices || !version->replicas || !version->costs) {
         status = weir_fail(err, WEIR_NO_MEMORY, "%s: no memory", options->path);
         goto out;
     }
@@ -119,6 +143,10 @@ uint32_t version_fixed_batch(const struct version *version) {
 
 int64_t version_load_ns(const struct version *version) {
     return version->load_ns;
+}
+
+struct cost_model *version_costs(struct version *version, int device) {
+    return &version->costs[device];
 }
 
 struct backend_model *version_replica(const struct version *version, int device) {

@@ -9,6 +9,7 @@
 
 struct backend;
 struct backend_model;
+struct cost_model;
 struct version;
 
 struct version_options {
@@ -38,6 +39,9 @@ uint32_t version_batch_rows(const struct version *version);
 uint32_t version_fixed_batch(const struct version *version);
 /* How long loading took. */
 int64_t version_load_ns(const struct version *version);
+
+/* What batches of this version take on a device. Seeded by the warm-up; afterwards the batcher's, under its lock. */
+struct cost_model *version_costs(struct version *version, int device);
 
 /* For executors: the plan on their device. */
 struct backend_model *version_replica(const struct version *version, int device);

@@ -14,15 +14,19 @@ void admission_set_limits(struct admission *admission, uint32_t max_slots, uint6
     atomic_store(&admission->max_bytes, max_bytes);
 }
 
-bool admission_has_slot(const struct admission *admission) {
-    return atomic_load_explicit(&admission->slots, memory_order_relaxed) <
-           atomic_load_explicit(&admission->max_slots, memory_order_relaxed);
+static bool fits(const struct admission *admission, uint32_t slots, uint32_t spared) {
+    uint32_t max_slots = atomic_load_explicit(&admission->max_slots, memory_order_relaxed);
+    return (uint64_t)slots + spared < max_slots;
 }
 
-bool admission_take_slot(struct admission *admission) {
+bool admission_has_slot(const struct admission *admission, uint32_t spared) {
+    return fits(admission, atomic_load_explicit(&admission->slots, memory_order_relaxed), spared);
+}
+
+bool admission_take_slot(struct admission *admission, uint32_t spared) {
     uint32_t slots = atomic_load_explicit(&admission->slots, memory_order_relaxed);
     do {
-        if (slots >= atomic_load_explicit(&admission->max_slots, memory_order_relaxed))
+        if (!fits(admission, slots, spared))
             return false;
     } while (!atomic_compare_exchange_weak(&admission->slots, &slots, slots + 1));
     return true;

@@ -19,11 +19,12 @@ void admission_init(struct admission *admission, uint32_t max_slots, uint64_t ma
 /* Limits may change while requests are in progress: those keep what they hold. */
 void admission_set_limits(struct admission *admission, uint32_t max_slots, uint64_t max_bytes);
 
-/* Is there a free slot at this moment? A hint: only admission_take_slot decides. */
-bool admission_has_slot(const struct admission *admission);
+/* Is there a free slot at this moment? A hint: only admission_take_slot decides. spared: how many slots the caller must
+ * leave to requests that matter more. */
+bool admission_has_slot(const struct admission *admission, uint32_t spared);
 
 /* True: the caller holds a slot until admission_release_slot. */
-bool admission_take_slot(struct admission *admission);
+bool admission_take_slot(struct admission *admission, uint32_t spared);
 void admission_release_slot(struct admission *admission);
 
 /* True: the caller holds that many bytes more until admission_release_bytes. A single request may always hold its bytes

@@ -16,6 +16,10 @@ int api_obstacles(struct api *api, const char **texts, int room) {
         texts[count++] = "draining";
     if (atomic_load(&api->device_lost) && count < room)
         texts[count++] = "device lost";
+    struct engine_status status;
+    engine_status(api->engine, &status);
+    if (status.stuck && count < room)
+        texts[count++] = "a batch is stuck on the device";
     return count;
 }
 

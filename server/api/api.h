@@ -22,6 +22,8 @@ struct api_loop {
     bool submitted; /* jobs wait to be published at the end of the turn */
     const struct version *headers_version;
     char headers[API_HEADERS_BYTES]; /* X-Weir-* lines of headers_version */
+    double answer_ns;                /* how long all but one in a hundred answers take to encode and send */
+    uint64_t random;                 /* for the jitter of Retry-After */
 };
 
 struct api {
@@ -34,6 +36,7 @@ struct api {
     _Atomic uint64_t max_body_bytes;
     atomic_bool draining; /* SIGTERM came: not ready, but serving */
     atomic_bool device_lost;
+    _Atomic int64_t high_seen_ns; /* when a request of high priority last came */
     int64_t started_ns;
     double started_unix_s;
     uint32_t batch_size;

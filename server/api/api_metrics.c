@@ -28,6 +28,12 @@ static void head(struct exchange *exchange, const struct request *request) {
         .batch_size = api->batch_size,
         .start_time_seconds = api->started_unix_s,
     };
+    if (version) {
+        struct engine_costs costs = engine_costs(api->engine, version);
+        gauges.cost_base_seconds = costs.base_ns / 1e9;
+        gauges.cost_row_seconds = costs.row_ns / 1e9;
+        gauges.cost_deviation_seconds = costs.deviation_ns / 1e9;
+    }
     struct bytes *body = &exchange->loop->scratch;
     body->size = 0;
     body->failed = false;

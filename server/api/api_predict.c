@@ -1,5 +1,4 @@
 /* POST /predict: body to tensors, tensors to the engine, results to the answer. */
-#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -7,6 +6,7 @@
 #include "engine/engine.h"
 #include "server/api/api.h"
 #include "server/api/media.h"
+#include "server/api/urgency.h"
 #include "server/codec/codec.h"
 #include "server/codec/inflate.h"
 #include "server/http/loop.h"
@@ -27,6 +27,7 @@ struct prediction {
     struct decoded decoded;
     enum codec_format answer_format;
     uint64_t held_bytes; /* of the body, held in admission */
+    int64_t wait_ns;     /* for its turn, when the head came */
     bool chunked;
     bool holds_slot;
 };
@@ -49,42 +50,53 @@ static void release(struct prediction *prediction) {
     free(prediction);
 }
 
+/* When a refused client should come again: after the queue's present wait, spread by jitter so that those refused
+ * together do not come back together. */
+static uint32_t retry_after_ms(struct api_loop *mine, int64_t wait_ns) {
+    mine->random ^= mine->random << 13; /* xorshift64, Marsaglia (2003) */
+    mine->random ^= mine->random >> 7;
+    mine->random ^= mine->random << 17;
+    double spread = 0.75 + (double)(mine->random % 1024) / 1024 * 0.75;
+    double ms = (double)wait_ns / 1e6 * spread;
+    return ms < 1 ? 1 : ms > 60000 ? 60000 : (uint32_t)ms;
+}
+
+/* Answers with the code and reason of err. */
+static void answer_error(struct exchange *exchange, const struct weir_error *err, const char *headers,
+                         int64_t wait_ns) {
+    struct api *api = exchange->context;
+    struct reply_error error = {.headers = headers};
+    error.code = reply_code(err->status, &error.reason);
+    if (error.code == 503)
+        error.retry_after_ms = retry_after_ms(&api->loops[exchange->loop->index], wait_ns);
+    reply_error(exchange, &error, "%s", err->text);
+}
+
 /* Answers with err and lets go of the prediction, whose job is not on its way. */
 static void fail(struct prediction *prediction, const struct weir_error *err) {
     struct exchange *exchange = prediction->exchange;
     const char *headers = api_headers(prediction->api, prediction->loop, prediction->version);
+    int64_t wait_ns = prediction->wait_ns;
     exchange->call = NULL;
     release(prediction);
-    reply_failure(exchange, err, headers);
+    answer_error(exchange, err, headers, wait_ns);
 }
 
-static void refuse(struct exchange *exchange, int code, enum reason reason, const char *text) {
-    reply_error(exchange,
-                &(struct reply_error){.code = code,
-                                      .reason = reason,
-                                      .retry_after_ms = code == 503 ? 1000 : 0,
-                                      .headers = code == 415 ? "Accept-Encoding: gzip, deflate\r\n" : NULL},
-                "%s", text);
+/* How many slots a request of this priority leaves to others: low half of them, normal an eighth while requests of high
+ * priority are about. So the least important are refused first, and what is admitted keeps its place. */
+static uint32_t spared_slots(struct api *api, enum job_priority priority, int64_t now_ns) {
+    uint32_t slots = atomic_load_explicit(&api->admission.max_slots, memory_order_relaxed);
+    if (priority == JOB_HIGH)
+        atomic_store_explicit(&api->high_seen_ns, now_ns, memory_order_relaxed);
+    else if (priority == JOB_LOW)
+        return slots / 2;
+    else if (now_ns - atomic_load_explicit(&api->high_seen_ns, memory_order_relaxed) < CLOCK_NS_PER_S)
+        return slots / 8;
+    return 0;
 }
 
-/* The deadline: timeout_ms, or less if X-Request-Timeout-Ms says so. */
-static enum weir_status find_deadline(struct api *api, struct exchange *exchange, const struct request *request,
-                                      int64_t *out, struct weir_error *err) {
-    int64_t timeout_ns = atomic_load_explicit(&api->timeout_ns, memory_order_relaxed);
-    const struct request_field *field = request_find(request, "x-request-timeout-ms");
-    if (field) {
-        int64_t wanted_ms = 0;
-        for (uint32_t i = 0; i < field->value_size && wanted_ms >= 0; i++) {
-            char c = field->value[i];
-            wanted_ms = c < '0' || c > '9' || wanted_ms > INT32_MAX ? -1 : wanted_ms * 10 + (c - '0');
-        }
-        if (wanted_ms <= 0)
-            return weir_fail(err, WEIR_INVALID, "X-Request-Timeout-Ms must be a whole number of milliseconds above 0");
-        if (wanted_ms * CLOCK_NS_PER_MS < timeout_ns)
-            timeout_ns = wanted_ms * CLOCK_NS_PER_MS;
-    }
-    *out = exchange->head_ns + timeout_ns;
-    return WEIR_OK;
+static enum weir_status no_slot(struct weir_error *err) {
+    return weir_fail(err, WEIR_FULL, "the server has as many requests in progress as it takes");
 }
 
 static enum weir_status open_inflater(struct prediction *prediction, enum media_coding coding, struct weir_error *err) {
@@ -95,42 +107,78 @@ static enum weir_status open_inflater(struct prediction *prediction, enum media_
                          &prediction->inflater, err);
 }
 
+/* What the head says of a request, before anything is allocated for it. */
+struct ask {
+    enum codec_format format, answer_format;
+    enum media_coding coding;
+    struct job job; /* version, rows (1, they are not known yet), deadline and priority */
+    int64_t wait_ns;
+};
+
 /* Makes the prediction once the head has passed every check. */
-static void begin(struct exchange *exchange, const struct request *request, struct version *version,
-                  enum codec_format format, enum media_coding coding) {
+static void begin(struct exchange *exchange, const struct request *request, const struct ask *ask) {
     struct api *api = exchange->context;
     struct weir_error err = {.status = WEIR_NO_MEMORY, .text = "no memory for the request"};
     struct prediction *prediction = calloc(1, sizeof *prediction);
     if (!prediction) {
-        engine_release(version);
-        reply_failure(exchange, &err, NULL);
+        engine_release(ask->job.version);
+        answer_error(exchange, &err, NULL, 0);
         return;
     }
     prediction->api = api;
     prediction->loop = exchange->loop;
     prediction->exchange = exchange;
-    prediction->version = version;
+    prediction->version = ask->job.version;
+    prediction->job.deadline_ns = ask->job.deadline_ns;
+    prediction->job.priority = ask->job.priority;
+    prediction->wait_ns = ask->wait_ns;
     prediction->chunked = request->framing.chunked;
-    prediction->answer_format = media_answer_format(request, format);
+    prediction->answer_format = ask->answer_format;
     exchange->call = prediction;
-    struct decoder_options options = {.format = format,
-                                      .signature = engine_describe(version).signature,
+    struct decoder_options options = {.format = ask->format,
+                                      .signature = engine_describe(prediction->version).signature,
                                       .body_bytes = (size_t)request->framing.content_length,
                                       .max_rows = UINT32_MAX};
-    enum weir_status status = find_deadline(api, exchange, request, &prediction->job.deadline_ns, &err);
-    if (status == WEIR_OK)
-        status = open_inflater(prediction, coding, &err);
+    enum weir_status status = open_inflater(prediction, ask->coding, &err);
     if (status == WEIR_OK)
         status = decoder_open(&options, &prediction->decoder, &err);
     if (status == WEIR_OK && !admission_take_bytes(&api->admission, request->framing.content_length))
         status = weir_fail(&err, WEIR_FULL, "too many bytes of request bodies are on their way in");
     else if (status == WEIR_OK)
         prediction->held_bytes = request->framing.content_length;
-    if (status != WEIR_OK) {
+    if (status != WEIR_OK)
         fail(prediction, &err);
-        return;
-    }
-    exchange_set_deadline(exchange, prediction->job.deadline_ns);
+}
+
+/* Reads what the head asks for. */
+static enum weir_status read_ask(struct exchange *exchange, const struct request *request, struct ask *ask,
+                                 struct weir_error *err) {
+    struct api *api = exchange->context;
+    int64_t timeout_ns;
+    enum weir_status status =
+        urgency_timeout(request, atomic_load_explicit(&api->timeout_ns, memory_order_relaxed), &timeout_ns, err);
+    if (status == WEIR_OK)
+        status = urgency_priority(request, &ask->job.priority, err);
+    if (status != WEIR_OK)
+        return status;
+    /* The engine must be done a little earlier than the client wants it: the answer has to be written and sent. */
+    double answer_ns = api->loops[exchange->loop->index].answer_ns;
+    int64_t margin_ns = answer_ns < (double)timeout_ns / 4 ? (int64_t)answer_ns : timeout_ns / 4;
+    ask->job.rows = 1;
+    ask->job.deadline_ns = exchange->head_ns + timeout_ns - margin_ns;
+    ask->answer_format = media_answer_format(request, ask->format);
+    exchange_set_deadline(exchange, exchange->head_ns + timeout_ns);
+    return WEIR_OK;
+}
+
+/* Is there room for the request now? */
+static enum weir_status find_room(struct exchange *exchange, struct ask *ask, struct weir_error *err) {
+    struct api *api = exchange->context;
+    enum weir_status status = engine_admit(api->engine, &ask->job, &ask->wait_ns, err);
+    uint32_t spared = spared_slots(api, ask->job.priority, exchange->head_ns);
+    if (!admission_has_slot(&api->admission, spared))
+        return no_slot(err);
+    return status;
 }
 
 /* Everything that can be refused is refused here, before the body is read. */
@@ -138,27 +186,33 @@ static void head(struct exchange *exchange, const struct request *request) {
     struct api *api = exchange->context;
     uint64_t max_bytes = atomic_load_explicit(&api->max_body_bytes, memory_order_relaxed);
     struct weir_error err;
-    enum codec_format format;
-    enum media_coding coding;
+    struct ask ask = {.wait_ns = CLOCK_NS_PER_S};
     exchange->with_model = true;
     exchange_set_body_limit(exchange, max_bytes);
-    struct version *version = engine_acquire(api->engine);
-    if (!version) {
-        refuse(exchange, 503, REASON_NOT_READY, atomic_load(&api->not_ready));
-    } else if (media_request_format(request, &format, &err) != WEIR_OK ||
-               media_request_coding(request, &coding, &err) != WEIR_OK) {
-        refuse(exchange, 415, REASON_MEDIA_TYPE, err.text);
-    } else if (request->framing.content_length > max_bytes) {
-        reply_error(exchange, &(struct reply_error){.code = 413, .reason = REASON_TOO_LARGE},
-                    "the body has %llu bytes, the limit is %llu", (unsigned long long)request->framing.content_length,
-                    (unsigned long long)max_bytes);
-    } else if (!admission_has_slot(&api->admission)) {
-        refuse(exchange, 503, REASON_FULL, "the server has as many requests in progress as it takes");
-    } else {
-        begin(exchange, request, version, format, coding);
+    ask.job.version = engine_acquire(api->engine);
+    if (!ask.job.version) {
+        weir_fail(&err, WEIR_NOT_READY, "%s", atomic_load(&api->not_ready));
+        answer_error(exchange, &err, NULL, ask.wait_ns);
         return;
     }
-    engine_release(version);
+    const char *headers = api_headers(api, exchange->loop, ask.job.version);
+    if (media_request_format(request, &ask.format, &err) != WEIR_OK ||
+        media_request_coding(request, &ask.coding, &err) != WEIR_OK) {
+        reply_error(exchange,
+                    &(struct reply_error){
+                        .code = 415, .reason = REASON_MEDIA_TYPE, .headers = "Accept-Encoding: gzip, deflate\r\n"},
+                    "%s", err.text);
+    } else if (request->framing.content_length > max_bytes) {
+        weir_fail(&err, WEIR_TOO_LARGE, "the body has %llu bytes, the limit is %llu",
+                  (unsigned long long)request->framing.content_length, (unsigned long long)max_bytes);
+        answer_error(exchange, &err, headers, 0);
+    } else if (read_ask(exchange, request, &ask, &err) != WEIR_OK || find_room(exchange, &ask, &err) != WEIR_OK) {
+        answer_error(exchange, &err, headers, ask.wait_ns);
+    } else {
+        begin(exchange, request, &ask);
+        return;
+    }
+    engine_release(ask.job.version);
 }
 
 static enum weir_status feed_decoder(void *context, const char *bytes, size_t size, struct weir_error *err) {
@@ -222,9 +276,10 @@ static void end(struct exchange *exchange) {
     if (status == WEIR_OK)
         status = decoder_finish(prediction->decoder, &prediction->decoded, &err);
     if (status == WEIR_OK) {
-        prediction->holds_slot = admission_take_slot(&api->admission);
+        uint32_t spared = spared_slots(api, job->priority, exchange->loop->now_ns);
+        prediction->holds_slot = admission_take_slot(&api->admission, spared);
         if (!prediction->holds_slot)
-            status = weir_fail(&err, WEIR_FULL, "the server has as many requests in progress as it takes");
+            status = no_slot(&err);
     }
     if (status == WEIR_OK) {
         job->version = prediction->version;
@@ -246,14 +301,34 @@ static struct metrics_shard *shard_of(const struct prediction *prediction) {
     return prediction->loop->metrics;
 }
 
+/* Follows the 99th percentile: up by 99 parts, down by one. Source: stochastic approximation, Robbins and Monro (1951).
+ */
+static void note_answer(struct api_loop *mine, int64_t took_ns) {
+    double step = mine->answer_ns / 20 + 1000;
+    mine->answer_ns += (double)took_ns > mine->answer_ns ? step * 0.99 : -step * 0.01;
+}
+
+static void answer_late(struct exchange *exchange, struct prediction *prediction) {
+    reply_error(exchange,
+                &(struct reply_error){.code = 504,
+                                      .reason = REASON_DEADLINE,
+                                      .headers = api_headers(prediction->api, prediction->loop, prediction->version)},
+                "the deadline passed before the answer was ready");
+}
+
 static void answer(struct prediction *prediction) {
     struct exchange *exchange = prediction->exchange;
     struct job *job = &prediction->job;
     struct weir_error err;
-    struct bytes *body_bytes = &exchange->loop->scratch;
+    struct loop *loop = exchange->loop;
+    struct bytes *body_bytes = &loop->scratch;
+    struct api_loop *mine = &prediction->api->loops[loop->index];
+    int64_t finished_ns = job->finished_ns;
     enum weir_status status = job->status;
     if (status != WEIR_OK) {
-        weir_fail(&err, status, "the engine could not run the request: %s", weir_status_text(status));
+        bool late = status == WEIR_DEADLINE || status == WEIR_TOO_LATE;
+        weir_fail(&err, status, late ? "not run: %s" : "the engine could not run the request: %s",
+                  weir_status_text(status));
     } else {
         body_bytes->size = 0;
         body_bytes->failed = false;
@@ -273,6 +348,7 @@ static void answer(struct prediction *prediction) {
     exchange->call = NULL;
     release(prediction);
     exchange_reply(exchange, &reply);
+    note_answer(mine, loop_now(loop) - finished_ns);
 }
 
 /* The job is back on the loop's thread. */
@@ -281,6 +357,14 @@ static void job_home(struct mail *mail) {
     loop_now(prediction->loop);
     if (prediction->job.started_ns > 0)
         metrics_count_queue_delay(shard_of(prediction), prediction->job.started_ns - prediction->job.submitted_ns);
+    if (prediction->job.status == WEIR_OK && prediction->job.expected_ns > 0)
+        metrics_count_estimate(shard_of(prediction), prediction->job.finished_ns - prediction->job.expected_ns);
+    if (prediction->exchange && prediction->loop->now_ns >= prediction->exchange->deadline_ns) {
+        struct exchange *exchange = prediction->exchange;
+        exchange->call = NULL;
+        prediction->exchange = NULL;
+        answer_late(exchange, prediction);
+    }
     if (prediction->exchange) {
         answer(prediction);
     } else {
@@ -299,11 +383,9 @@ static void abandon(struct prediction *prediction) {
 
 static void late(struct exchange *exchange) {
     struct prediction *prediction = exchange->call;
-    const char *headers = api_headers(prediction->api, prediction->loop, prediction->version);
     exchange->call = NULL;
+    answer_late(exchange, prediction);
     abandon(prediction);
-    reply_error(exchange, &(struct reply_error){.code = 504, .reason = REASON_DEADLINE, .headers = headers},
-                "the deadline passed before the answer was ready");
 }
 
 static void gone(struct exchange *exchange) {

@@ -64,6 +64,8 @@ int reply_code(enum weir_status status, enum reason *reason) {
         [WEIR_NO_MEMORY] = {503, REASON_BYTES},
         [WEIR_FULL] = {503, REASON_FULL},
         [WEIR_DEADLINE] = {504, REASON_DEADLINE},
+        [WEIR_TOO_LATE] = {503, REASON_DEADLINE},
+        [WEIR_BUSY] = {503, REASON_DELAY_TARGET},
         [WEIR_CANCELLED] = {500, REASON_INTERNAL},
         [WEIR_NOT_READY] = {503, REASON_NOT_READY},
         [WEIR_DRAINING] = {503, REASON_DRAINING},

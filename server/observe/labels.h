@@ -25,6 +25,7 @@
     X(FULL, "full")                                                                                                    \
     X(BYTES, "bytes")                                                                                                  \
     X(DEADLINE, "deadline")                                                                                            \
+    X(DELAY_TARGET, "delay_target")                                                                                    \
     X(DRAINING, "draining")                                                                                            \
     X(NOT_READY, "not_ready")                                                                                          \
     X(ENGINE, "engine")                                                                                                \

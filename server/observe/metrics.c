@@ -108,6 +108,8 @@ static struct model_counts *current_model(struct metrics_shard *shard) {
         histogram_init(&counts->queue_delay, metrics_delay_bounds, DELAY_BOUNDS);
         histogram_init(&counts->batch_rows, metrics_rows_bounds, ROWS_BOUNDS);
         histogram_init(&counts->batch_compute, metrics_delay_bounds, DELAY_BOUNDS);
+        histogram_init(&counts->early, metrics_delay_bounds, DELAY_BOUNDS);
+        histogram_init(&counts->late, metrics_delay_bounds, DELAY_BOUNDS);
         atomic_store_explicit(&counts->used, true, memory_order_release);
     }
     return counts;
@@ -115,6 +117,11 @@ static struct model_counts *current_model(struct metrics_shard *shard) {
 
 void metrics_count_queue_delay(struct metrics_shard *shard, int64_t delay_ns) {
     histogram_add(&current_model(shard)->queue_delay, seconds(delay_ns));
+}
+
+void metrics_count_estimate(struct metrics_shard *shard, int64_t error_ns) {
+    struct model_counts *counts = current_model(shard);
+    histogram_add(error_ns < 0 ? &counts->early : &counts->late, seconds(error_ns < 0 ? -error_ns : error_ns));
 }
 
 void metrics_count_batch(struct metrics_shard *shard, uint32_t rows, int64_t compute_ns) {

@@ -30,7 +30,8 @@ struct metrics_gauges {
     uint64_t connections;
     uint64_t max_concurrency;
     uint64_t batch_size;
-    double start_time_seconds; /* Unix time of the process start */
+    double cost_base_seconds, cost_row_seconds, cost_deviation_seconds; /* what a batch is expected to take */
+    double start_time_seconds;                                          /* Unix time of the process start */
 };
 
 /* shards: one per loop and one per device. Errors: NULL if memory ran out. Owner: the service. */
@@ -51,6 +52,8 @@ void metrics_count_request(struct metrics_shard *shard, enum route route, int co
                            int64_t duration_ns);
 /* One job that reached the device: time it waited, from submission to its first batch. */
 void metrics_count_queue_delay(struct metrics_shard *shard, int64_t delay_ns);
+/* One finished job: by how much it was done later (above 0) or earlier than admission expected. */
+void metrics_count_estimate(struct metrics_shard *shard, int64_t error_ns);
 /* One batch that ran: its rows and how long it took on the device. */
 void metrics_count_batch(struct metrics_shard *shard, uint32_t rows, int64_t compute_ns);
 void metrics_count_connection(struct metrics_shard *shard);

@@ -134,10 +134,17 @@ static void render_requests(struct page *page) {
             render_route_durations(page, model, route);
 }
 
+/* The labels of a model with more behind them. */
+static const char *with_more(struct page *page, int model, const char *more) {
+    page->more.size = 0;
+    bytes_printf(&page->more, "%s%s", model_labels(page->metrics, model, &page->labels), more);
+    bytes_append(&page->more, "", 1);
+    return page->more.failed ? "" : page->more.data;
+}
+
 /* One histogram of every model that has been used, and of the present one even before its first batch. */
-static void render_model_histogram(struct page *page, const char *name, const char *help, size_t offset,
+static void render_model_histogram(struct page *page, const char *name, const char *more, size_t offset,
                                    const double *bounds, int bound_count) {
-    head(page->out, name, "histogram", help);
     int current = atomic_load(&page->metrics->current);
     for (int model = MODEL_FIRST; model < MODEL_COUNT; model++) {
         struct histogram_total total = {.bounds = bounds, .bound_count = bound_count};
@@ -152,7 +159,7 @@ static void render_model_histogram(struct page *page, const char *name, const ch
             histogram_collect((const struct histogram *)((const char *)counts + offset), &total);
         }
         if (any)
-            histogram_render(&total, name, model_labels(page->metrics, model, &page->labels), page->out);
+            histogram_render(&total, name, with_more(page, model, more), page->out);
     }
 }
 
@@ -177,6 +184,12 @@ static void render_gauges(const struct metrics_gauges *gauges, struct bytes *out
     single(out, "weir_queued_requests", "gauge", "Requests waiting for a batch.", (double)gauges->queued_requests);
     single(out, "weir_queued_rows", "gauge", "Rows waiting for a batch.", (double)gauges->queued_rows);
     single(out, "weir_batch_size_limit", "gauge", "Most rows of one batch (batch_size).", (double)gauges->batch_size);
+    single(out, "weir_batch_cost_base_seconds", "gauge", "What a batch is expected to take, whatever its rows.",
+           gauges->cost_base_seconds);
+    single(out, "weir_batch_cost_row_seconds", "gauge", "What each row of a batch is expected to add.",
+           gauges->cost_row_seconds);
+    single(out, "weir_batch_cost_deviation_seconds", "gauge", "By how much that is wrong, on average, of late.",
+           gauges->cost_deviation_seconds);
     single(out, "weir_body_bytes_in_flight", "gauge", "Bytes of request bodies held.", (double)gauges->body_bytes);
     single(out, "weir_connections", "gauge", "Connections open.", (double)gauges->connections);
 }
@@ -216,12 +229,21 @@ static void render_process(const struct metrics_gauges *gauges, struct bytes *ou
 void metrics_render(struct metrics *metrics, const struct metrics_gauges *gauges, struct bytes *out) {
     struct page page = {.metrics = metrics, .known = atomic_load(&metrics->model_count), .out = out};
     render_requests(&page);
-    render_model_histogram(&page, "weir_queue_delay_seconds", "Time from submission to the first batch.",
-                           offsetof(struct model_counts, queue_delay), metrics_delay_bounds, DELAY_BOUNDS);
-    render_model_histogram(&page, "weir_batch_rows", "Rows of each batch that ran.",
-                           offsetof(struct model_counts, batch_rows), metrics_rows_bounds, ROWS_BOUNDS);
-    render_model_histogram(&page, "weir_batch_compute_seconds", "Time of each batch on the device.",
-                           offsetof(struct model_counts, batch_compute), metrics_delay_bounds, DELAY_BOUNDS);
+    head(out, "weir_queue_delay_seconds", "histogram", "Time from submission to the first batch.");
+    render_model_histogram(&page, "weir_queue_delay_seconds", "", offsetof(struct model_counts, queue_delay),
+                           metrics_delay_bounds, DELAY_BOUNDS);
+    head(out, "weir_batch_rows", "histogram", "Rows of each batch that ran.");
+    render_model_histogram(&page, "weir_batch_rows", "", offsetof(struct model_counts, batch_rows), metrics_rows_bounds,
+                           ROWS_BOUNDS);
+    head(out, "weir_batch_compute_seconds", "histogram", "Time of each batch on the device.");
+    render_model_histogram(&page, "weir_batch_compute_seconds", "", offsetof(struct model_counts, batch_compute),
+                           metrics_delay_bounds, DELAY_BOUNDS);
+    head(out, "weir_admission_estimate_error_seconds", "histogram",
+         "By how much requests were done earlier or later than admission expected.");
+    render_model_histogram(&page, "weir_admission_estimate_error_seconds", ",direction=\"early\"",
+                           offsetof(struct model_counts, early), metrics_delay_bounds, DELAY_BOUNDS);
+    render_model_histogram(&page, "weir_admission_estimate_error_seconds", ",direction=\"late\"",
+                           offsetof(struct model_counts, late), metrics_delay_bounds, DELAY_BOUNDS);
     render_counters(&page);
     render_gauges(gauges, out);
     render_info(gauges, out);

@@ -58,7 +58,7 @@ struct request_counts {
 
 struct model_counts {
     atomic_bool used;
-    struct histogram queue_delay, batch_rows, batch_compute;
+    struct histogram queue_delay, batch_rows, batch_compute, early, late;
 };
 
 /* Large, and touched only where something was counted. */

@@ -1,13 +1,14 @@
 #include "tests/fakes/fake_version.h"
 
+#include "engine/model/cost_model.h"
 #include "engine/model/model.h"
 #include "tests/fakes/fake_backend.h"
 
 struct version {
-    int index;
+    struct cost_model costs;
 };
 
-static struct version versions[2] = {{0}, {1}};
+static struct version versions[2] = {{.costs.largest = 8}, {.costs.largest = 8}};
 static struct fake_backend *device;
 
 void fake_version_device(struct fake_backend *fake) {
@@ -16,6 +17,11 @@ void fake_version_device(struct fake_backend *fake) {
 
 struct version *fake_version(int index) {
     return &versions[index];
+}
+
+struct cost_model *version_costs(struct version *version, int device_number) {
+    (void)device_number;
+    return &version->costs;
 }
 
 const struct signature *version_signature(const struct version *version) {

@@ -12,7 +12,7 @@ from test_batching_cases import ask_wide, wait_busy
 
 
 class Full(ServerCase):
-    OPTIONS = {"batch_size": 64, "max_concurrency": 8, "timeout_ms": 60000}
+    OPTIONS = {"batch_size": 64, "max_concurrency": 8, "timeout_ms": 60000, "admission": "fifo"}
 
     @classmethod
     def model(cls):

@@ -112,7 +112,9 @@ class Slow(unittest.TestCase):
 
     @classmethod
     def setUpClass(cls):
-        cls.server = Server(reference.wide(), batch_size=2048, timeout_ms=60000, max_concurrency=8)
+        cls.server = Server(
+            reference.wide(), batch_size=2048, timeout_ms=60000, max_concurrency=8, admission="fifo"
+        )
 
     @classmethod
     def tearDownClass(cls):

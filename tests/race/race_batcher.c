@@ -66,7 +66,8 @@ int main(void) {
     pthread_t threads[SUBMITTERS];
     fake_backend_init(&fake, 2);
     fake_version_device(&fake);
-    batcher = batcher_create(&(struct batcher_options){.batch_rows = ROWS, .spin_ns = 2000});
+    batcher = batcher_create(
+        &(struct batcher_options){.batch_rows = ROWS, .spin_ns = 2000, .queue_delay_target_ns = INT64_MAX / 4});
     struct executor_options options = {.backend = &fake.backend, .batcher = batcher, .batch_rows = ROWS};
     if (!batcher || executor_start(&options, &executor, &err) != WEIR_OK)
         return 1;

@@ -3,6 +3,8 @@
 
 #include "engine/batch/batcher.h"
 #include "engine/clock.h"
+#include "engine/model/cost_model.h"
+#include "engine/model/model.h"
 #include "tests/fakes/fake_job.h"
 #include "tests/fakes/fake_version.h"
 
@@ -39,7 +41,7 @@ Test(batcher, jobs_leave_in_the_order_they_came) {
         fake_job_init(&jobs[i], 2, 0);
         add(&jobs[i]);
     }
-    cr_assert(batcher_take(batcher, &batch, false));
+    cr_assert(batcher_take(batcher, 0, &batch, false));
     cr_assert_eq(batch.part_count, 3);
     cr_assert_eq(batch.rows, 6);
     for (uint32_t i = 0; i < 3; i++)
@@ -58,12 +60,12 @@ Test(batcher, a_batch_never_has_more_rows_than_its_limit) {
         fake_job_init(&jobs[i], 5, 0);
         add(&jobs[i]);
     }
-    cr_assert(batcher_take(batcher, &batch, false));
+    cr_assert(batcher_take(batcher, 0, &batch, false));
     cr_assert_eq(batch.rows, ROWS);
     cr_assert_eq(batch.parts[1].rows, 3);
     cr_assert_eq(end(), 1, "the first job is complete, the second is not");
     cr_assert_eq(atomic_load(&jobs[1].done_calls), 0);
-    cr_assert(batcher_take(batcher, &batch, false));
+    cr_assert(batcher_take(batcher, 0, &batch, false));
     cr_assert_eq(batch.rows, 2);
     cr_assert_eq(batch.parts[0].first_row, 3);
     cr_assert_eq(end(), 1);
@@ -75,7 +77,7 @@ Test(batcher, a_job_larger_than_a_batch_is_split_and_joined) {
     fake_job_init(&job, 20, 0);
     add(&job);
     uint32_t rows[3] = {0}, n = 0;
-    while (batcher_take(batcher, &batch, false)) {
+    while (batcher_take(batcher, 0, &batch, false)) {
         cr_assert_eq(atomic_load(&job.done_calls), 0);
         cr_assert_lt(n, 3);
         rows[n++] = batch.rows;
@@ -93,7 +95,7 @@ Test(batcher, forty_single_rows_make_five_batches_of_eight) {
         add(&jobs[i]);
     }
     int batches = 0;
-    for (; batcher_take(batcher, &batch, false); batches++) {
+    for (; batcher_take(batcher, 0, &batch, false); batches++) {
         cr_assert_eq(batch.rows, 8);
         end();
     }
@@ -107,12 +109,12 @@ Test(batcher, only_jobs_of_one_version_share_a_batch) {
         jobs[i].job.version = fake_version(i % 2);
         add(&jobs[i]);
     }
-    cr_assert(batcher_take(batcher, &batch, false));
+    cr_assert(batcher_take(batcher, 0, &batch, false));
     cr_assert_eq(batch.part_count, 2);
     cr_assert_eq(batch.parts[0].job, &jobs[0].job);
     cr_assert_eq(batch.parts[1].job, &jobs[2].job);
     end();
-    cr_assert(batcher_take(batcher, &batch, false));
+    cr_assert(batcher_take(batcher, 0, &batch, false));
     cr_assert_eq(batch.parts[0].job, &jobs[1].job);
     end();
 }
@@ -124,10 +126,10 @@ Test(batcher, only_jobs_of_one_shape_share_a_batch) {
         jobs[i].job.shape_key = (uint64_t)i;
         add(&jobs[i]);
     }
-    cr_assert(batcher_take(batcher, &batch, false));
+    cr_assert(batcher_take(batcher, 0, &batch, false));
     cr_assert_eq(batch.part_count, 1);
     end();
-    cr_assert(batcher_take(batcher, &batch, false));
+    cr_assert(batcher_take(batcher, 0, &batch, false));
     cr_assert_eq(batch.part_count, 1);
     end();
 }
@@ -140,7 +142,7 @@ Test(batcher, a_version_with_a_smaller_batch_gets_it) {
         add(&jobs[i]);
     }
     for (int i = 0; i < 3; i++) {
-        cr_assert(batcher_take(batcher, &batch, false));
+        cr_assert(batcher_take(batcher, 0, &batch, false));
         cr_assert_eq(batch.rows, 1);
         end();
     }
@@ -153,7 +155,7 @@ Test(batcher, a_late_job_is_dropped_before_it_costs_anything) {
     fake_job_init(&timely, 1, 0);
     add(&late);
     add(&timely);
-    cr_assert(batcher_take(batcher, &batch, false));
+    cr_assert(batcher_take(batcher, 0, &batch, false));
     cr_assert_eq(batch.rows, 1);
     cr_assert_eq(batch.parts[0].job, &timely.job);
     cr_assert_eq(batcher_end_dropped(&batch, clock_now_ns()), 1);
@@ -174,7 +176,7 @@ Test(batcher, a_cancelled_job_in_the_queue_goes_back_at_once) {
     batcher_load(batcher, &load);
     cr_assert_eq(load.queued_jobs, 1);
     cr_assert_eq(load.queued_rows, 3);
-    cr_assert(batcher_take(batcher, &batch, false));
+    cr_assert(batcher_take(batcher, 0, &batch, false));
     cr_assert_eq(batch.parts[0].job, &b.job);
     end();
     cr_assert_eq(atomic_load(&a.done_calls), 0, "it came back from the cancel, not through done");
@@ -184,7 +186,7 @@ Test(batcher, a_cancelled_job_on_the_device_comes_back_through_done) {
     struct fake_job job;
     fake_job_init(&job, 1, 0);
     add(&job);
-    cr_assert(batcher_take(batcher, &batch, false));
+    cr_assert(batcher_take(batcher, 0, &batch, false));
     cr_assert_not(batcher_cancel(batcher, &job.job));
     end();
     cr_assert_eq(atomic_load(&job.done_calls), 1);
@@ -195,7 +197,7 @@ Test(batcher, the_rest_of_a_cancelled_split_job_is_not_computed) {
     struct batcher_load load;
     fake_job_init(&job, 20, 0);
     add(&job);
-    cr_assert(batcher_take(batcher, &batch, false));
+    cr_assert(batcher_take(batcher, 0, &batch, false));
     cr_assert_not(batcher_cancel(batcher, &job.job));
     batcher_load(batcher, &load);
     cr_assert_eq(load.queued_rows, 0);
@@ -209,11 +211,11 @@ Test(batcher, a_failed_part_ends_the_whole_job) {
     struct fake_job job;
     fake_job_init(&job, 20, 0);
     add(&job);
-    cr_assert(batcher_take(batcher, &batch, false));
+    cr_assert(batcher_take(batcher, 0, &batch, false));
     batch.parts[0].status = WEIR_DEVICE;
     cr_assert_eq(end(), 1);
     cr_assert_eq(job.job.status, WEIR_DEVICE);
-    cr_assert_not(batcher_take(batcher, &batch, false));
+    cr_assert_not(batcher_take(batcher, 0, &batch, false));
 }
 
 Test(batcher, nothing_is_taken_after_the_stop) {
@@ -223,9 +225,9 @@ Test(batcher, nothing_is_taken_after_the_stop) {
     add(&before);
     batcher_stop(batcher);
     cr_assert_eq(batcher_add(batcher, &after.job, clock_now_ns(), &err), WEIR_DRAINING);
-    cr_assert(batcher_take(batcher, &batch, true), "what was queued still runs");
+    cr_assert(batcher_take(batcher, 0, &batch, true), "what was queued still runs");
     end();
-    cr_assert_not(batcher_take(batcher, &batch, true), "and then it ends, without sleeping");
+    cr_assert_not(batcher_take(batcher, 0, &batch, true), "and then it ends, without sleeping");
 }
 
 static void *publish_later(void *context) {
@@ -240,7 +242,7 @@ Test(batcher, a_waiting_device_is_woken_by_publish) {
     pthread_t thread;
     fake_job_init(&job, 1, 0);
     pthread_create(&thread, NULL, publish_later, &job);
-    cr_assert(batcher_take(batcher, &batch, true));
+    cr_assert(batcher_take(batcher, 0, &batch, true));
     cr_assert_eq(batch.rows, 1);
     pthread_join(thread, NULL);
     end();
@@ -250,11 +252,11 @@ Test(batcher, an_idle_device_waits_for_a_fuller_batch_when_told_to) {
     struct fake_job job;
     int64_t delay_ns = 20 * CLOCK_NS_PER_MS;
     fake_job_init(&job, 1, 0);
-    batcher_set_delay(batcher, delay_ns);
+    batcher_set_delays(batcher, delay_ns, 0);
     int64_t begin_ns = clock_now_ns();
     add(&job);
     batcher_publish(batcher);
-    cr_assert(batcher_take(batcher, &batch, true));
+    cr_assert(batcher_take(batcher, 0, &batch, true));
     cr_assert_geq(clock_now_ns() - begin_ns, delay_ns);
     cr_assert_eq(batch.rows, 1);
     end();
@@ -262,13 +264,146 @@ Test(batcher, an_idle_device_waits_for_a_fuller_batch_when_told_to) {
 
 Test(batcher, a_full_batch_does_not_wait) {
     struct fake_job jobs[ROWS];
-    batcher_set_delay(batcher, 3600 * CLOCK_NS_PER_S);
+    batcher_set_delays(batcher, 3600 * CLOCK_NS_PER_S, 0);
     for (int i = 0; i < ROWS; i++) {
         fake_job_init(&jobs[i], 1, 0);
         add(&jobs[i]);
     }
     batcher_publish(batcher);
-    cr_assert(batcher_take(batcher, &batch, true));
+    cr_assert(batcher_take(batcher, 0, &batch, true));
     cr_assert_eq(batch.rows, ROWS);
     end();
+}
+
+/* t(rows) = 2 ms + 1 ms * rows; a full batch of eight takes 10 ms. */
+static void learn_costs(void) {
+    struct cost_model *costs = version_costs(fake_version(0), 0);
+    cost_model_init(costs, ROWS);
+    cost_model_learn(costs, 1, 3 * CLOCK_NS_PER_MS);
+    cost_model_learn(costs, ROWS, 10 * CLOCK_NS_PER_MS);
+}
+
+static enum weir_status try(struct fake_job *fake, int64_t left_ms) {
+    int64_t now_ns = clock_now_ns();
+    fake->job.deadline_ns = now_ns + left_ms * CLOCK_NS_PER_MS;
+    return batcher_add(batcher, &fake->job, now_ns, &err);
+}
+
+Test(batcher, a_job_that_cannot_be_in_time_is_refused) {
+    struct fake_job soon, later;
+    learn_costs();
+    fake_job_init(&soon, ROWS, 0);
+    fake_job_init(&later, ROWS, 0);
+    cr_assert_eq(try(&soon, 5), WEIR_TOO_LATE, "ten milliseconds do not fit into five");
+    cr_assert_eq(try(&later, 1000), WEIR_OK);
+    cr_assert_gt(later.job.expected_ns, later.job.submitted_ns);
+    cr_assert(batcher_take(batcher, 0, &batch, false));
+    end();
+}
+
+Test(batcher, a_long_queue_refuses_low_first_then_normal_then_high) {
+    static const int most[] = {[JOB_LOW] = 1, [JOB_NORMAL] = 3, [JOB_HIGH] = 4};
+    static const enum job_priority order[] = {JOB_LOW, JOB_NORMAL, JOB_HIGH};
+    static struct fake_job jobs[32];
+    int count = 0;
+    learn_costs();
+    for (int p = 0; p < 3; p++) {
+        do {
+            fake_job_init(&jobs[count], ROWS, 0);
+            jobs[count].job.priority = order[p];
+        } while (try(&jobs[count], 100000) == WEIR_OK && ++count < 30);
+        /* The wait for a turn is ten milliseconds for each batch ahead; the target of normal is three batches. */
+        cr_assert_eq(count, most[order[p]] + 1, "%d batches queued after priority %d", count, (int)order[p]);
+    }
+    while (batcher_take(batcher, 0, &batch, false))
+        end();
+}
+
+Test(batcher, a_job_that_became_late_in_the_queue_is_not_computed) {
+    struct fake_job job;
+    learn_costs();
+    fake_job_init(&job, ROWS, 0);
+    cr_assert_eq(try(&job, 1000), WEIR_OK);
+    job.job.deadline_ns = clock_now_ns() + 5 * CLOCK_NS_PER_MS; /* as if it had waited */
+    cr_assert_not(batcher_take(batcher, 0, &batch, false));
+    cr_assert_eq(batcher_end_dropped(&batch, clock_now_ns()), 1);
+    cr_assert_eq(job.job.status, WEIR_TOO_LATE);
+    cr_assert_eq(job.job.started_ns, 0);
+}
+
+Test(batcher, short_deadlines_make_smaller_batches) {
+    static struct fake_job jobs[ROWS];
+    learn_costs();
+    for (int i = 0; i < ROWS; i++) {
+        fake_job_init(&jobs[i], 1, 0);
+        cr_assert_eq(try(&jobs[i], 21), WEIR_OK);
+        jobs[i].job.deadline_ns = INT64_MAX;
+    }
+    cr_assert(batcher_take(batcher, 0, &batch, false));
+    cr_assert_leq(batch.rows, 5, "7 ms, a third of the deadlines, is a batch of five");
+    end();
+    while (batcher_take(batcher, 0, &batch, false))
+        end();
+}
+
+Test(batcher, fifo_refuses_nothing) {
+    struct fake_job jobs[8];
+    batcher_destroy(batcher);
+    batcher = batcher_create(&(struct batcher_options){.batch_rows = ROWS, .policy = BATCHER_FIFO});
+    learn_costs();
+    for (int i = 0; i < 8; i++) {
+        fake_job_init(&jobs[i], ROWS, 0);
+        cr_assert_eq(try(&jobs[i], 50), WEIR_OK);
+    }
+    while (batcher_take(batcher, 0, &batch, false))
+        end();
+    batcher_end_dropped(&batch, clock_now_ns());
+}
+
+Test(batcher, it_learns_what_batches_take) {
+    struct fake_job job;
+    fake_job_init(&job, ROWS, 0);
+    cost_model_init(version_costs(fake_version(0), 0), ROWS);
+    add(&job);
+    cr_assert(batcher_take(batcher, 0, &batch, false));
+    cr_assert_eq(batcher_end(batcher, &batch, batch.taken_ns + 7 * CLOCK_NS_PER_MS), 1);
+    struct cost_model costs = batcher_costs(batcher, fake_version(0), 0);
+    cr_assert_eq(cost_model_predict(&costs, ROWS), 7 * CLOCK_NS_PER_MS);
+}
+
+Test(batcher, the_load_tells_how_old_the_running_batch_is) {
+    struct fake_job job;
+    struct batcher_load load;
+    fake_job_init(&job, 1, 0);
+    add(&job);
+    cr_assert(batcher_take(batcher, 0, &batch, false));
+    batcher_load(batcher, &load);
+    cr_assert_eq(load.oldest_taken_ns, batch.taken_ns);
+    end();
+    batcher_load(batcher, &load);
+    cr_assert_eq(load.oldest_taken_ns, 0);
+}
+
+Test(batcher, a_long_job_lets_the_short_ones_take_turns) {
+    struct fake_job large, small[2];
+    cost_model_init(version_costs(fake_version(0), 0), ROWS);
+    fake_job_init(&large, 5 * ROWS, 0);
+    add(&large);
+    cr_assert(batcher_take(batcher, 0, &batch, false));
+    for (int i = 0; i < 2; i++) {
+        fake_job_init(&small[i], 1, 0);
+        add(&small[i]);
+    }
+    end();
+    int batches = 0;
+    while (atomic_load(&small[0].done_calls) == 0 || atomic_load(&small[1].done_calls) == 0) {
+        cr_assert(batcher_take(batcher, 0, &batch, false));
+        end();
+        batches++;
+    }
+    cr_assert_leq(batches, 2, "they wait for one turn of the large job, not for all of it");
+    while (batcher_take(batcher, 0, &batch, false))
+        end();
+    cr_assert_eq(atomic_load(&large.done_calls), 1);
+    cr_assert_eq(large.job.status, WEIR_OK);
 }

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "engine/inventory.h"
+#include "engine/model/cost_model.h"
 #include "tests/fakes/model_files.h"
 
 static struct inventory inventory;
@@ -45,6 +46,10 @@ Test(model, a_version_knows_its_name_number_and_signature) {
     cr_assert_str_eq(signature->inputs[0].name, "x");
     cr_assert_eq(signature->outputs[0].row_elements, 2);
     cr_assert_not_null(version_replica(version, 0));
+    const struct cost_model *costs = version_costs(version, 0);
+    cr_assert_geq(costs->samples, 3, "the warm-up has timed batches");
+    cr_assert_gt(cost_model_predict(costs, 8), 0);
+    cr_assert_lt(cost_model_predict(costs, 8), 1000000000);
     version_unref(version);
 }
 

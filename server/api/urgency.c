@@ -1,0 +1,87 @@
+#include "server/api/urgency.h"
+
+#include "engine/clock.h"
+
+/* Reads size digits. Returns -1 if there are none, too many, or something else. */
+static int64_t read_number(const char *text, uint32_t size) {
+    int64_t number = 0;
+    if (size == 0 || size > 15)
+        return -1;
+    for (uint32_t i = 0; i < size; i++) {
+        if (text[i] < '0' || text[i] > '9')
+            return -1;
+        number = number * 10 + (text[i] - '0');
+    }
+    return number;
+}
+
+/* 1 to 8 digits and a unit: H, M, S, m, u, n. Returns -1 if it is malformed. */
+static int64_t read_grpc_timeout(const struct request_field *field) {
+    if (field->value_size < 2 || field->value_size > 9)
+        return -1;
+    int64_t number = read_number(field->value, field->value_size - 1);
+    if (number < 0)
+        return -1;
+    switch (field->value[field->value_size - 1]) {
+    case 'H':
+        return number * 3600 * CLOCK_NS_PER_S;
+    case 'M':
+        return number * 60 * CLOCK_NS_PER_S;
+    case 'S':
+        return number * CLOCK_NS_PER_S;
+    case 'm':
+        return number * CLOCK_NS_PER_MS;
+    case 'u':
+        return number * CLOCK_NS_PER_US;
+    case 'n':
+        return number;
+    default:
+        return -1;
+    }
+}
+
+/* A number of milliseconds as nanoseconds, bounded by what anybody waits for. */
+static int64_t ms_to_ns(int64_t ms) {
+    const int64_t most_ms = INT64_C(1000) * 3600 * 24;
+    return (ms < most_ms ? ms : most_ms) * CLOCK_NS_PER_MS;
+}
+
+enum weir_status urgency_timeout(const struct request *request, int64_t limit_ns, int64_t *out_ns,
+                                 struct weir_error *err) {
+    int64_t timeout_ns = limit_ns;
+    const struct request_field *field = request_find(request, "x-request-timeout-ms");
+    if (field) {
+        int64_t ms = read_number(field->value, field->value_size);
+        if (ms <= 0)
+            return weir_fail(err, WEIR_INVALID, "X-Request-Timeout-Ms must be a whole number of milliseconds above 0");
+        if (ms_to_ns(ms) < timeout_ns)
+            timeout_ns = ms_to_ns(ms);
+    }
+    field = request_find(request, "x-envoy-expected-rq-timeout-ms");
+    if (field) {
+        int64_t ms = read_number(field->value, field->value_size);
+        if (ms > 0 && ms_to_ns(ms) < timeout_ns)
+            timeout_ns = ms_to_ns(ms);
+    }
+    field = request_find(request, "grpc-timeout");
+    if (field) {
+        int64_t ns = read_grpc_timeout(field);
+        if (ns > 0 && ns < timeout_ns)
+            timeout_ns = ns;
+    }
+    *out_ns = timeout_ns;
+    return WEIR_OK;
+}
+
+enum weir_status urgency_priority(const struct request *request, enum job_priority *out, struct weir_error *err) {
+    const struct request_field *field = request_find(request, "x-priority");
+    if (!field || request_field_is(field, "normal"))
+        *out = JOB_NORMAL;
+    else if (request_field_is(field, "high"))
+        *out = JOB_HIGH;
+    else if (request_field_is(field, "low"))
+        *out = JOB_LOW;
+    else
+        return weir_fail(err, WEIR_INVALID, "X-Priority must be high, normal or low");
+    return WEIR_OK;
+}
