@@ -53,6 +53,7 @@ enum config_type { CONFIG_TYPE_INTEGER, CONFIG_TYPE_SIZE, CONFIG_TYPE_STRING, CO
     X(max_concurrency, INTEGER, "requests", 1, 65536, "64", LIVE, "Predictions in progress; one more is refused with 503.") \
     X(max_body_bytes, SIZE, "bytes", 1, CONFIG_GIB, "16MiB", LIVE, "Largest request body; more is refused with 413.") \
     X(max_inflight_body_bytes, SIZE, "bytes", 1, 1024 * CONFIG_GIB, "256MiB", LIVE, "Request bodies held at one time, all together.") \
+    X(max_request_rows, INTEGER, "rows", 1, 16777216, "8192", LIVE, "Most rows in one request; more is refused with 413.") \
     X(max_connections, INTEGER, "connections", 0, 1000000, "0", FIXED, "Open connections; 0 is the descriptor limit less a reserve, at most 10000.") \
     X(timeout_ms, INTEGER, "ms", 1, CONFIG_HOUR_MS, "3000", LIVE, "Deadline of a prediction, counted from its head's arrival.") \
     X(head_timeout_ms, INTEGER, "ms", 1, CONFIG_HOUR_MS, "10000", LIVE, "Time to send a whole request head.") \

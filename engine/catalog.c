@@ -20,10 +20,12 @@ enum weir_status catalog_load(struct engine *engine, const char *model_path, con
     for (size_t i = 0; i < listing.version_count && !result.loaded; i++) {
         struct weir_error why;
         const struct repository_version *version = &listing.versions[i];
-        if (listener->loading)
-            listener->loading(listener->context, listing.name, version->number);
-        enum weir_status loaded = engine_load(engine, listing.name, version->number, version->path, &why);
+        struct version *ready;
+        enum weir_status loaded = engine_prepare(engine, listing.name, version->number, version->path, &ready, &why);
         if (loaded == WEIR_OK) {
+            if (listener->loaded)
+                listener->loaded(listener->context, listing.name, version->number);
+            engine_publish(engine, ready);
             result.loaded = true;
             result.number = version->number;
             status = WEIR_OK;

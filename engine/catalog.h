@@ -14,8 +14,8 @@ struct catalog_listener {
     void *context;
     /* An entry of the model directory that is not a version, in a sentence. */
     void (*passed_over)(void *context, const char *remark);
-    /* A version is about to be loaded; if that goes well it serves before catalog_load returns. */
-    void (*loading)(void *context, const char *model, uint64_t number);
+    /* A version is loaded and about to serve. */
+    void (*loaded)(void *context, const char *model, uint64_t number);
     /* A version that did not load. */
     void (*failed)(void *context, const char *model, uint64_t number, const struct weir_error *why);
 };

@@ -94,24 +94,33 @@ void engine_close(struct engine *engine) {
     free(engine);
 }
 
-enum weir_status engine_load(struct engine *engine, const char *model_name, uint64_t number, const char *path,
-                             struct weir_error *err) {
+enum weir_status engine_prepare(struct engine *engine, const char *model_name, uint64_t number, const char *path,
+                                struct version **out, struct weir_error *err) {
     struct version_options options = {.model_name = model_name,
                                       .number = number,
                                       .path = path,
                                       .devices = engine->inventory.devices,
                                       .device_count = engine->inventory.count,
-                                      .batch_rows = engine->options.batch_rows};
-    struct version *version, *before;
-    enum weir_status status = version_load(&options, &version, err);
-    if (status != WEIR_OK)
-        return status;
+                                      .batch_rows = engine->options.batch_rows,
+                                      .refuse_other_batch = engine->options.refuse_other_batch};
+    return version_load(&options, out, err);
+}
+
+void engine_publish(struct engine *engine, struct version *version) {
     pthread_mutex_lock(&engine->lock);
-    before = engine->serving;
+    struct version *before = engine->serving;
     engine->serving = version;
     pthread_mutex_unlock(&engine->lock);
     version_unref(before);
-    return WEIR_OK;
+}
+
+enum weir_status engine_load(struct engine *engine, const char *model_name, uint64_t number, const char *path,
+                             struct weir_error *err) {
+    struct version *version;
+    enum weir_status status = engine_prepare(engine, model_name, number, path, &version, err);
+    if (status == WEIR_OK)
+        engine_publish(engine, version);
+    return status;
 }
 
 struct version *engine_acquire(struct engine *engine) {

@@ -17,6 +17,7 @@ struct version;
 struct engine_options {
     struct inventory_options devices;
     uint32_t batch_rows;           /* most rows of a batch */
+    bool refuse_other_batch;       /* a file with a fixed batch other than batch_rows is refused, not run in its own */
     bool admit_all;                /* no predictions: queue everything, drop what has expired */
     int64_t max_queue_delay_ns;    /* how long an idle device waits for a fuller batch; 0: not at all */
     int64_t queue_delay_target_ns; /* longest wait for a turn; 0: three batches of the largest size */
@@ -34,7 +35,15 @@ void engine_stop(struct engine *engine);
 /* engine_stop, then frees models and devices. Every job must be home. */
 void engine_close(struct engine *engine);
 
-/* Loads the file as a version of the model and makes it the one that is served; the one before serves until then, and
+/* Loads the file as a version of the model, which does not serve yet. Owner: the caller, with one reference. Errors: as
+ * version_load. thread: loader (one at a time). */
+enum weir_status engine_prepare(struct engine *engine, const char *model_name, uint64_t number, const char *path,
+                                struct version **out, struct weir_error *err) WEIR_CHECKED;
+
+/* Makes the version the one that is served; takes over the caller's reference. thread: loader. */
+void engine_publish(struct engine *engine, struct version *version);
+
+/* engine_prepare and engine_publish: the one before serves until then, and
  * still if this one fails. Errors: as version_load. thread: loader (one at a time). */
 enum weir_status engine_load(struct engine *engine, const char *model_name, uint64_t number, const char *path,
                              struct weir_error *err) WEIR_CHECKED;

@@ -12,6 +12,7 @@
     X(IO, "input or output failed")                                                                                    \
     X(NO_MEMORY, "out of memory")                                                                                      \
     X(FULL, "no free slot")                                                                                            \
+    X(CROWDED, "too many bytes in progress")                                                                           \
     X(DEADLINE, "deadline passed")                                                                                     \
     X(TOO_LATE, "cannot be answered in time")                                                                          \
     X(BUSY, "the queue is too long")                                                                                   \

@@ -4,9 +4,9 @@
 
 #include <stdbool.h>
 
-enum thread_role { THREAD_OTHER, THREAD_LOOP, THREAD_DEVICE };
+enum thread_role { THREAD_OTHER, THREAD_LOOP, THREAD_DEVICE, THREAD_LOADER };
 
-/* Names the calling thread "loop-INDEX" or "dev-INDEX" and gives it its role. */
+/* Names the calling thread "loop-INDEX", "dev-INDEX" or "loader-INDEX" and gives it its role. */
 void thread_enter(enum thread_role role, int index);
 
 /* Is the calling thread of this role? For asserts. */

@@ -13,4 +13,7 @@ enum exit_code {
     EXIT_CODE_DEVICE_LOST = 75, /* start me again */
 };
 
+/* Added to a code: leave by _exit, since threads still run. */
+enum { EXIT_AT_ONCE = 256 };
+
 #endif

@@ -16,7 +16,7 @@
 #include "server/observe/metrics.h"
 #include "server/service_state.h"
 
-enum { DESCRIPTOR_RESERVE = 64, DEFAULT_MAX_CONNECTIONS = 10000 };
+enum { DESCRIPTOR_RESERVE = 128, OPS_CONNECTIONS = 64, DEFAULT_MAX_CONNECTIONS = 10000 };
 
 /* Raises the soft descriptor limit to the hard one and returns how many connections fit below it. */
 static uint32_t connection_limit(int64_t configured) {
@@ -70,6 +70,7 @@ static enum weir_status open_engine(struct service *service, struct weir_error *
                     .gpu_count = (int)config->gpu_count,
                     .cpu_threads = (int)config->cpu_threads},
         .batch_rows = (uint32_t)config->batch_size,
+        .refuse_other_batch = config->origins[CONFIG_KEY_batch_size].kind != CONFIG_ORIGIN_DEFAULT,
         .admit_all = config->admission == CONFIG_ADMISSION_FIFO,
         .max_queue_delay_ns = config->max_queue_delay_us * CLOCK_NS_PER_US,
         .queue_delay_target_ns = config->queue_delay_target_ms * CLOCK_NS_PER_MS,
@@ -135,8 +136,9 @@ static enum weir_status open_listeners(struct service *service, struct weir_erro
     struct {
         int64_t port;
         unsigned sets;
-    } wanted[] = {{config->port, split ? ROUTE_SET_DATA : ROUTE_SET_DATA | ROUTE_SET_OPS},
-                  {config->ops_port, ROUTE_SET_OPS}};
+        struct listener_budget *budget;
+    } wanted[] = {{config->port, split ? ROUTE_SET_DATA : ROUTE_SET_DATA | ROUTE_SET_OPS, &service->connections},
+                  {config->ops_port, ROUTE_SET_OPS, &service->ops_connections}};
     for (int i = 0; i < (split ? 2 : 1); i++) {
         struct listener_options options = {.host = config->host,
                                            .port = (int)wanted[i].port,
@@ -144,7 +146,7 @@ static enum weir_status open_listeners(struct service *service, struct weir_erro
                                            .loop_count = service->loop_count,
                                            .router = &service->router,
                                            .route_sets = wanted[i].sets,
-                                           .budget = &service->connections};
+                                           .budget = wanted[i].budget};
         enum weir_status status = listener_open(&service->listeners[i], &options, err);
         if (status != WEIR_OK)
             return status;
@@ -177,7 +179,7 @@ static void passed_over(void *context, const char *remark) {
 }
 
 /* From the first request it answers, a version counts under its own name. */
-static void loading(void *context, const char *model, uint64_t number) {
+static void loaded(void *context, const char *model, uint64_t number) {
     struct service *service = context;
     metrics_use_model(service->metrics, model, number);
 }
@@ -200,17 +202,17 @@ static void report_loaded(struct service *service) {
     engine_release(version);
 }
 
-/* Exit code of a failed load, EXIT_CODE_DONE if the service may go on. */
-static int load_model(struct service *service, struct weir_error *err) {
+int service_load(struct service *service) {
     const struct config *config = service->config;
     struct catalog_listener listener = {
-        .context = service, .passed_over = passed_over, .loading = loading, .failed = load_failed};
+        .context = service, .passed_over = passed_over, .loaded = loaded, .failed = load_failed};
     struct catalog_result result;
     if (!config->model_path) {
-        weir_fail(err, WEIR_INVALID, "no model: name one (weir serve MODEL) or set model_path");
+        weir_fail(&service->load_error, WEIR_INVALID, "no model: name one (weir serve MODEL) or set model_path");
         return EXIT_CODE_USAGE;
     }
-    if (catalog_load(service->engine, config->model_path, config->model_name, &listener, &result, err) != WEIR_OK)
+    if (catalog_load(service->engine, config->model_path, config->model_name, &listener, &result,
+                     &service->load_error) != WEIR_OK)
         return EXIT_CODE_MODEL;
     if (result.loaded) {
         report_loaded(service);
@@ -245,9 +247,11 @@ static void init(struct service *service, const struct config *config) {
     struct timespec now;
     clock_gettime(CLOCK_REALTIME, &now);
     service->connections.max = connection_limit(config->max_connections);
+    service->ops_connections.max = OPS_CONNECTIONS;
     admission_init(&api->admission, (uint32_t)config->max_concurrency, (uint64_t)config->max_inflight_body_bytes);
     atomic_init(&api->timeout_ns, config->timeout_ms * CLOCK_NS_PER_MS);
     atomic_init(&api->max_body_bytes, (uint64_t)config->max_body_bytes);
+    atomic_init(&api->max_request_rows, (uint32_t)config->max_request_rows);
     atomic_init(&api->not_ready, "the model is being loaded");
     api->connections = &service->connections;
     api->started_unix_s = (double)now.tv_sec + (double)now.tv_nsec / 1e9;
@@ -275,6 +279,8 @@ static void take_apart(struct service *service) {
         listener_close(&service->listeners[i]);
     if (service->engine)
         engine_drain(service->engine);
+    for (int i = 0; i < service->loop_count; i++)
+        mailbox_deliver(&service->loops[i].mailbox); /* connections on their way, among others */
     for (int i = 0; i < service->loop_count; i++)
         while (service->loops[i].conns)
             conn_close(service->loops[i].conns);
@@ -304,12 +310,20 @@ int service_run(const struct config *config, const struct config_sources *source
     int code = exit_code_of(build(&service, &err));
     if (code == EXIT_CODE_DONE)
         code = exit_code_of(start(&service, &err));
-    if (code == EXIT_CODE_DONE)
-        code = load_model(&service, &err);
+    if (code == EXIT_CODE_DONE && !service_start_loading(&service))
+        code = exit_code_of(weir_fail(&err, WEIR_NO_MEMORY, "cannot start the loader's thread"));
     if (code == EXIT_CODE_DONE) {
         service_wait(&service);
-        code = atomic_load(&service.api.device_lost) ? EXIT_CODE_DEVICE_LOST : EXIT_CODE_DONE;
-    } else {
+        if (service.loader_started && !service.loader_ended && service.cut) {
+            log_event(LOG_INFO, "stopped", "code=%d while=loading", EXIT_CODE_DONE);
+            return EXIT_CODE_DONE | EXIT_AT_ONCE; /* the loader's thread still runs: nothing can be taken apart */
+        }
+        if (service.loader_started)
+            pthread_join(service.loader, NULL);
+        code = atomic_load(&service.api.device_lost) ? EXIT_CODE_DEVICE_LOST : service.load_code;
+        err = service.load_error;
+    }
+    if (code != EXIT_CODE_DONE && code != EXIT_CODE_DEVICE_LOST) {
         char quoted[700];
         log_event(LOG_ERROR, "start_failed", "error=%s", log_quote(err.text, quoted, sizeof quoted));
     }

@@ -3,11 +3,14 @@
 #include <event2/event.h>
 #include <signal.h>
 #include <stdlib.h>
+#include <sys/eventfd.h>
 #include <sys/signalfd.h>
 #include <unistd.h>
 
 #include "engine/clock.h"
 #include "engine/engine.h"
+#include "engine/thread.h"
+#include "server/exit_code.h"
 #include "server/observe/log.h"
 #include "server/service_state.h"
 
@@ -35,7 +38,7 @@ static void deliver_order(struct mail *mail) {
     case ORDER_DRAIN:
         if (loop->index == 0)
             for (int i = 0; i < order->service->listener_count; i++)
-                listener_close(&order->service->listeners[i]);
+                listener_finish(&order->service->listeners[i]);
         conn_drain(loop);
         break;
     case ORDER_STOP:
@@ -87,6 +90,7 @@ static void apply(struct service *service, const struct config *config) {
     struct order order = {.what = ORDER_OPTIONS};
     atomic_store(&api->timeout_ns, config->timeout_ms * CLOCK_NS_PER_MS);
     atomic_store(&api->max_body_bytes, (uint64_t)config->max_body_bytes);
+    atomic_store(&api->max_request_rows, (uint32_t)config->max_request_rows);
     admission_set_limits(&api->admission, (uint32_t)config->max_concurrency, (uint64_t)config->max_inflight_body_bytes);
     engine_set_queue_delays(service->engine, config->max_queue_delay_us * CLOCK_NS_PER_US,
                             config->queue_delay_target_ms * CLOCK_NS_PER_MS);
@@ -107,17 +111,55 @@ static void reload(struct service *service) {
     bool good = config_load(service->sources, &config, problems);
     log_problems(problems);
     if (!good) {
+        atomic_store(&service->api.reload_refused, true);
         log_event(LOG_ERROR, "reload_refused", "errors=%d", problems->errors);
     } else if (!config_may_reload(service->config, &config, names, sizeof names)) {
+        atomic_store(&service->api.reload_refused, true);
         log_event(LOG_ERROR, "reload_refused", "needs_restart=\"%s\"", names);
     } else {
         apply(service, &config);
+        atomic_store(&service->api.reload_refused, false);
         log_event(LOG_INFO, "reloaded", "max_concurrency=%lld timeout_ms=%lld", (long long)config.max_concurrency,
                   (long long)config.timeout_ms);
     }
     if (good)
         config_release(&config);
     free(problems);
+}
+
+static void *load(void *context) {
+    struct service *service = context;
+    uint64_t one = 1;
+    thread_enter(THREAD_LOADER, 0);
+    service->load_code = service_load(service);
+    ssize_t ignored = write(service->load_fd, &one, sizeof one);
+    (void)ignored;
+    return NULL;
+}
+
+/* The loader has ended. A model that cannot be served ends the service. */
+static void load_ready(evutil_socket_t fd, short what, void *context) {
+    struct service *service = context;
+    (void)what;
+    uint64_t count;
+    if (read(fd, &count, sizeof count) != (ssize_t)sizeof count)
+        return;
+    service->loader_ended = true;
+    if (service->load_code != EXIT_CODE_DONE) {
+        service->phase = SERVICE_ENDED;
+        event_base_loopbreak(service->base);
+    }
+}
+
+bool service_start_loading(struct service *service) {
+    service->load_fd = eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC);
+    if (service->load_fd < 0)
+        return false;
+    service->load_event = event_new(service->base, service->load_fd, EV_READ | EV_PERSIST, load_ready, service);
+    if (!service->load_event || event_add(service->load_event, NULL) != 0)
+        return false;
+    service->loader_started = pthread_create(&service->loader, NULL, load, service) == 0;
+    return service->loader_started;
 }
 
 static void set_timer(struct service *service, int64_t wait_ns) {
@@ -160,7 +202,8 @@ static void timer_ready(evutil_socket_t fd, short what, void *context) {
     if (service->phase == SERVICE_LEAVING) {
         drain(service);
     } else if (service->phase == SERVICE_DRAINING) {
-        if (atomic_load(&service->connections.open) == 0 && atomic_load(&service->api.admission.slots) == 0)
+        if (atomic_load(&service->connections.open) == 0 && atomic_load(&service->ops_connections.open) == 0 &&
+            atomic_load(&service->api.admission.slots) == 0)
             end(service, "clean");
         else if (clock_now_ns() - service->drain_began_ns >= service->drain_timeout_ns)
             end(service, "timeout");
@@ -179,8 +222,10 @@ static void signal_ready(evutil_socket_t fd, short what, void *context) {
                 reload(service);
         } else if (service->phase == SERVICE_RUNNING) {
             log_event(LOG_INFO, "signal", "name=%s", info.ssi_signo == SIGINT ? "SIGINT" : "SIGTERM");
-            leave(service, info.ssi_signo == SIGINT || atomic_load(&service->api.device_lost));
+            bool serving = service->loader_ended && !atomic_load(&service->api.device_lost);
+            leave(service, info.ssi_signo == SIGINT || !serving);
         } else if (service->phase != SERVICE_ENDED) {
+            service->cut = true;
             end(service, "cut"); /* a second signal */
         }
     }
@@ -210,6 +255,10 @@ void service_close_signals(struct service *service) {
         event_free(service->signal_event);
     if (service->timer)
         event_free(service->timer);
+    if (service->load_event)
+        event_free(service->load_event);
+    if (service->load_fd > 0)
+        close(service->load_fd);
     if (service->base)
         event_base_free(service->base);
     if (service->signal_fd >= 0)

@@ -2,6 +2,7 @@
 #ifndef WEIR_SERVER_SERVICE_STATE_H
 #define WEIR_SERVER_SERVICE_STATE_H
 
+#include <pthread.h>
 #include <stdbool.h>
 #include <stdio.h>
 
@@ -36,9 +37,19 @@ struct service {
     struct listener listeners[SERVICE_MAX_LISTENERS];
     int listener_count;
     struct listener_budget connections;
+    struct listener_budget ops_connections; /* of the ops port: clients of the data port cannot use them up */
     char live_path[SERVICE_PATH_BYTES];
     char ready_path[SERVICE_PATH_BYTES];
     char not_ready[512];
+
+    /* Loading: one thread, whose end the main thread hears through an eventfd. */
+    pthread_t loader;
+    bool loader_started, loader_ended;
+    int load_code; /* valid once the loader has ended */
+    struct weir_error load_error;
+    struct event *load_event;
+    int load_fd;
+    bool cut; /* ended by a second signal */
 
     /* The main thread's own loop. */
     struct event_base *base;
@@ -58,6 +69,12 @@ void service_loop_options(const struct config *config, struct loop_options *out)
  */
 bool service_open_signals(struct service *service);
 void service_close_signals(struct service *service);
+
+/* Loads the model; exit code, with why in load_error if it is not EXIT_CODE_DONE. thread: loader. */
+int service_load(struct service *service);
+
+/* Starts the loader's thread. */
+bool service_start_loading(struct service *service);
 
 /* Runs the main loop until the service has drained or was cut short. thread: main. */
 void service_wait(struct service *service);

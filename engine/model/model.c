@@ -93,8 +93,11 @@ enum weir_status version_load(const struct version_options *options, struct vers
     status = plan_load(options->path, &plan, err);
     if (status == WEIR_OK && !signature_copy(plan_signature(plan), &version->signature))
         status = weir_fail(err, WEIR_NO_MEMORY, "no memory for the signature");
+    uint32_t fixed = status == WEIR_OK ? plan_fixed_batch(plan) : 0;
+    if (fixed > 0 && fixed != options->batch_rows && options->refuse_other_batch)
+        status = weir_fail(err, WEIR_UNSUPPORTED, "the model has a fixed batch of %u, batch_size is set to %u", fixed,
+                           options->batch_rows);
     if (status == WEIR_OK) {
-        uint32_t fixed = plan_fixed_batch(plan);
         version->fixed_batch = fixed;
         version->batch_rows = fixed > 0 && fixed < options->batch_rows ? fixed : options->batch_rows;
         status = load_replicas(version, plan, err);

@@ -2,6 +2,7 @@
 #ifndef WEIR_ENGINE_MODEL_MODEL_H
 #define WEIR_ENGINE_MODEL_MODEL_H
 
+#include <stdbool.h>
 #include <stdint.h>
 
 #include "engine/status.h"
@@ -18,7 +19,8 @@ struct version_options {
     const char *path;         /* the model.onnx file */
     struct backend **devices; /* device_count of them */
     int device_count;
-    uint32_t batch_rows; /* most rows of a batch */
+    uint32_t batch_rows;     /* most rows of a batch */
+    bool refuse_other_batch; /* a file with another fixed batch is UNSUPPORTED */
 };
 
 /* Reads, plans, loads onto every device and warms up. A file with a fixed batch is loaded for that batch alone

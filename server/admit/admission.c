@@ -43,7 +43,7 @@ bool admission_take_bytes(struct admission *admission, uint64_t bytes) {
     do {
         if (__builtin_add_overflow(held, bytes, &sum))
             return false;
-        if (held > 0 && sum > atomic_load_explicit(&admission->max_bytes, memory_order_relaxed))
+        if (sum > atomic_load_explicit(&admission->max_bytes, memory_order_relaxed))
             return false;
     } while (!atomic_compare_exchange_weak(&admission->bytes, &held, sum));
     return true;

@@ -27,8 +27,7 @@ bool admission_has_slot(const struct admission *admission, uint32_t spared);
 bool admission_take_slot(struct admission *admission, uint32_t spared);
 void admission_release_slot(struct admission *admission);
 
-/* True: the caller holds that many bytes more until admission_release_bytes. A single request may always hold its bytes
- * if nobody else holds any. */
+/* True: the caller holds that many bytes more until admission_release_bytes. */
 bool admission_take_bytes(struct admission *admission, uint64_t bytes);
 void admission_release_bytes(struct admission *admission, uint64_t bytes);
 

@@ -1,10 +1,17 @@
 #include "server/api/api.h"
 
+#include <signal.h>
 #include <stdio.h>
 #include <string.h>
 
 #include "engine/engine.h"
 #include "server/http/loop.h"
+
+/* Has a signal to stop come that the main thread has not read yet? Readiness is never a moment behind. */
+static bool is_told_to_stop(void) {
+    sigset_t pending;
+    return sigpending(&pending) == 0 && (sigismember(&pending, SIGTERM) || sigismember(&pending, SIGINT));
+}
 
 int api_obstacles(struct api *api, const char **texts, int room) {
     int count = 0;
@@ -12,7 +19,7 @@ int api_obstacles(struct api *api, const char **texts, int room) {
     if (!version && count < room)
         texts[count++] = atomic_load(&api->not_ready);
     engine_release(version);
-    if (atomic_load(&api->draining) && count < room)
+    if ((atomic_load(&api->draining) || is_told_to_stop()) && count < room)
         texts[count++] = "draining";
     if (atomic_load(&api->device_lost) && count < room)
         texts[count++] = "device lost";

@@ -34,7 +34,9 @@ struct api {
     struct api_loop *loops; /* by loop index */
     _Atomic int64_t timeout_ns;
     _Atomic uint64_t max_body_bytes;
-    atomic_bool draining; /* SIGTERM came: not ready, but serving */
+    _Atomic uint32_t max_request_rows;
+    atomic_bool reload_refused; /* the last SIGHUP changed nothing */
+    atomic_bool draining;       /* SIGTERM came: not ready, but serving */
     atomic_bool device_lost;
     _Atomic int64_t high_seen_ns; /* when a request of high priority last came */
     int64_t started_ns;

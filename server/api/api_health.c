@@ -89,6 +89,7 @@ static void health_head(struct exchange *exchange, const struct request *request
     bytes_printf(body, "},\"in_flight\":%u,\"max_concurrency\":%u,\"queued_requests\":%u,\"queued_rows\":%u",
                  atomic_load(&api->admission.slots), atomic_load(&api->admission.max_slots), status.queued_jobs,
                  status.queued_rows);
+    bytes_printf(body, ",\"last_reload\":\"%s\"", atomic_load(&api->reload_refused) ? "refused" : "ok");
     bytes_printf(body, ",\"connections\":%u,\"uptime_s\":%.3f,\"server\":\"weir %s\"}\n",
                  atomic_load(&api->connections->open), (double)(exchange->loop->now_ns - api->started_ns) / 1e9,
                  WEIR_VERSION);

@@ -26,6 +26,7 @@ static void head(struct exchange *exchange, const struct request *request) {
         .connections = atomic_load(&api->connections->open),
         .max_concurrency = atomic_load(&api->admission.max_slots),
         .batch_size = api->batch_size,
+        .reload_refused = atomic_load(&api->reload_refused),
         .start_time_seconds = api->started_unix_s,
     };
     if (version) {

@@ -14,6 +14,11 @@
 #include "server/http/reply.h"
 #include "server/observe/metrics.h"
 
+enum {
+    COMPRESSED_PACE_BYTES = 1024,    /* become up to a MiB, a millisecond's work */
+    SCRATCH_KEPT_BYTES = 1024 * 1024 /* a loop's scratch does not stay larger after a large answer */
+};
+
 /* One request on its way. It lives until its job is home, also when nobody waits for it any more. */
 struct prediction {
     struct mail mail; /* brings the job back from the device's thread */
@@ -26,8 +31,9 @@ struct prediction {
     struct inflater *inflater;
     struct decoded decoded;
     enum codec_format answer_format;
-    uint64_t held_bytes; /* of the body, held in admission */
-    int64_t wait_ns;     /* for its turn, when the head came */
+    uint64_t
+        held_bytes;  /* held in admission: of the body, inflated if it was compressed, and of the answer's tensors */
+    int64_t wait_ns; /* for its turn, when the head came */
     bool chunked;
     bool holds_slot;
 };
@@ -99,6 +105,14 @@ static enum weir_status no_slot(struct weir_error *err) {
     return weir_fail(err, WEIR_FULL, "the server has as many requests in progress as it takes");
 }
 
+/* Counts bytes that the prediction keeps in memory. */
+static enum weir_status hold(struct prediction *prediction, uint64_t bytes, struct weir_error *err) {
+    if (!admission_take_bytes(&prediction->api->admission, bytes))
+        return weir_fail(err, WEIR_CROWDED, "too many bytes of requests and answers are in progress");
+    prediction->held_bytes += bytes;
+    return WEIR_OK;
+}
+
 static enum weir_status open_inflater(struct prediction *prediction, enum media_coding coding, struct weir_error *err) {
     if (coding == MEDIA_IDENTITY)
         return WEIR_OK;
@@ -138,16 +152,16 @@ static void begin(struct exchange *exchange, const struct request *request, cons
     struct decoder_options options = {.format = ask->format,
                                       .signature = engine_describe(prediction->version).signature,
                                       .body_bytes = (size_t)request->framing.content_length,
-                                      .max_rows = UINT32_MAX};
+                                      .max_rows = atomic_load(&api->max_request_rows)};
     enum weir_status status = open_inflater(prediction, ask->coding, &err);
     if (status == WEIR_OK)
         status = decoder_open(&options, &prediction->decoder, &err);
-    if (status == WEIR_OK && !admission_take_bytes(&api->admission, request->framing.content_length))
-        status = weir_fail(&err, WEIR_FULL, "too many bytes of request bodies are on their way in");
-    else if (status == WEIR_OK)
-        prediction->held_bytes = request->framing.content_length;
+    if (status == WEIR_OK)
+        status = hold(prediction, request->framing.content_length, &err);
     if (status != WEIR_OK)
         fail(prediction, &err);
+    else if (prediction->inflater)
+        exchange_set_pace(exchange, COMPRESSED_PACE_BYTES);
 }
 
 /* Reads what the head asks for. */
@@ -217,19 +231,16 @@ static void head(struct exchange *exchange, const struct request *request) {
 
 static enum weir_status feed_decoder(void *context, const char *bytes, size_t size, struct weir_error *err) {
     struct prediction *prediction = context;
-    return decoder_feed(prediction->decoder, bytes, size, err);
+    enum weir_status status = hold(prediction, size, err);
+    return status == WEIR_OK ? decoder_feed(prediction->decoder, bytes, size, err) : status;
 }
 
 static void body(struct exchange *exchange, const char *bytes, size_t size) {
     struct prediction *prediction = exchange->call;
     struct weir_error err;
     enum weir_status status = WEIR_OK;
-    if (prediction->chunked) { /* its length was not known before */
-        if (admission_take_bytes(&prediction->api->admission, size))
-            prediction->held_bytes += size;
-        else
-            status = weir_fail(&err, WEIR_FULL, "too many bytes of request bodies are on their way in");
-    }
+    if (prediction->chunked) /* its length was not known before */
+        status = hold(prediction, size, &err);
     if (status == WEIR_OK && prediction->inflater)
         status = inflater_feed(prediction->inflater, bytes, size, feed_decoder, prediction, &err);
     else if (status == WEIR_OK)
@@ -238,20 +249,31 @@ static void body(struct exchange *exchange, const char *bytes, size_t size) {
         fail(prediction, &err);
 }
 
+/* Makes room for the answer's tensors. One answer may be as large as one body. */
 static enum weir_status allocate_outputs(struct prediction *prediction, const struct signature *signature,
                                          struct weir_error *err) {
     struct job *job = &prediction->job;
-    job->outputs = calloc((size_t)signature->output_count, sizeof *job->outputs);
-    for (int i = 0; job->outputs && i < signature->output_count; i++) {
-        size_t bytes;
-        job->outputs[i].row_bytes = signature->outputs[i].row_bytes;
-        if (__builtin_mul_overflow(job->outputs[i].row_bytes, (size_t)job->rows, &bytes))
-            break;
-        job->outputs[i].data = malloc(bytes > 0 ? bytes : 1);
+    uint64_t most = atomic_load(&prediction->api->max_body_bytes), total = 0;
+    for (int i = 0; i < signature->output_count; i++) {
+        uint64_t bytes;
+        if (__builtin_mul_overflow((uint64_t)signature->outputs[i].row_bytes, job->rows, &bytes) ||
+            __builtin_add_overflow(total, bytes, &total) || total > most)
+            return weir_fail(err, WEIR_TOO_LARGE, "the answer to %u rows would have more than %llu bytes", job->rows,
+                             (unsigned long long)most);
     }
-    for (int i = 0; i < signature->output_count; i++)
+    enum weir_status status = hold(prediction, total, err);
+    if (status != WEIR_OK)
+        return status;
+    job->outputs = calloc((size_t)signature->output_count, sizeof *job->outputs);
+    for (int i = 0; i < signature->output_count; i++) {
+        size_t row_bytes = signature->outputs[i].row_bytes;
+        if (job->outputs) {
+            job->outputs[i].row_bytes = row_bytes;
+            job->outputs[i].data = malloc(row_bytes * job->rows + 1);
+        }
         if (!job->outputs || !job->outputs[i].data)
             return weir_fail(err, WEIR_NO_MEMORY, "no memory for %u rows of answers", job->rows);
+    }
     return WEIR_OK;
 }
 
@@ -301,6 +323,17 @@ static struct metrics_shard *shard_of(const struct prediction *prediction) {
     return prediction->loop->metrics;
 }
 
+/* What a client does not take at once counts as bytes in progress until it does. */
+static bool hold_answer(void *context, size_t bytes) {
+    struct api *api = context;
+    return admission_take_bytes(&api->admission, bytes);
+}
+
+static void unhold_answer(void *context, size_t bytes) {
+    struct api *api = context;
+    admission_release_bytes(&api->admission, bytes);
+}
+
 /* Follows the 99th percentile: up by 99 parts, down by one. Source: stochastic approximation, Robbins and Monro (1951).
  */
 static void note_answer(struct api_loop *mine, int64_t took_ns) {
@@ -344,10 +377,15 @@ static void answer(struct prediction *prediction) {
                           .content_type = media_content_type(prediction->answer_format),
                           .headers = api_headers(prediction->api, prediction->loop, prediction->version),
                           .body = body_bytes->data,
-                          .body_size = body_bytes->size};
+                          .body_size = body_bytes->size,
+                          .hold = hold_answer,
+                          .unhold = unhold_answer,
+                          .context = prediction->api};
     exchange->call = NULL;
     release(prediction);
     exchange_reply(exchange, &reply);
+    if (body_bytes->capacity > SCRATCH_KEPT_BYTES)
+        bytes_release(body_bytes);
     note_answer(mine, loop_now(loop) - finished_ns);
 }
 

@@ -34,6 +34,8 @@ static int run(int argc, char **argv) {
         log_set_level((enum log_level)config.log_level);
         log_remarks(&problems);
         code = service_run(&config, &sources);
+        if (code & EXIT_AT_ONCE)
+            return code; /* a thread still reads the configuration */
     }
     config_release(&config);
     return code;

@@ -21,7 +21,7 @@ struct decoder_options {
     enum codec_format format;
     const struct signature *signature; /* must outlive the decoder */
     size_t body_bytes;                 /* announced length, a hint for the first allocation; 0 if unknown */
-    uint32_t max_rows;                 /* more is INVALID; UINT32_MAX for no limit of its own */
+    uint32_t max_rows;                 /* more is TOO_LARGE; UINT32_MAX for no limit of its own */
 };
 
 /* The tensors of one finished body. Each data is one malloc'd block, as is the array. */

@@ -25,7 +25,7 @@ static enum weir_status feed(struct decoder *decoder, const char *bytes, size_t 
     if (__builtin_add_overflow(binary->size, size, &need))
         return weir_fail(err, WEIR_INVALID, "the body is too long to count");
     if (!__builtin_mul_overflow((size_t)binary->max_rows, binary->input->row_bytes, &limit) && need > limit)
-        return weir_fail(err, WEIR_INVALID, "more than %u rows of %zu bytes in the body", binary->max_rows,
+        return weir_fail(err, WEIR_TOO_LARGE, "more than %u rows of %zu bytes in the body", binary->max_rows,
                          binary->input->row_bytes);
     if (need > binary->capacity) {
         size_t capacity = binary->capacity ? binary->capacity + binary->capacity / 2 : binary->body_bytes;

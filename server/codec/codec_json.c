@@ -170,7 +170,7 @@ static enum weir_status take_in_rows(struct json_decoder *json, enum json_token 
     if (token == JSON_ARRAY_END)
         return close_array(json, err);
     if (json->level == 0 && json->counts[0] == json->max_rows)
-        return weir_fail(err, WEIR_INVALID, "more than %u rows in \"instances\" (offset %zu)", json->max_rows,
+        return weir_fail(err, WEIR_TOO_LARGE, "more than %u rows in \"instances\" (offset %zu)", json->max_rows,
                          json->reader.token_offset);
     if (token == JSON_NUMBER && is_innermost(json))
         return take_number(json, err);

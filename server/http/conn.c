@@ -15,7 +15,9 @@
 
 enum {
     AHEAD_BYTES = 16 * 1024, /* input kept behind an unanswered request before reading stops */
+    FINISHING_MS = 500,      /* how long a connection accepted at the very end may say nothing */
     LINGER_MS = 2000,        /* how long input is dropped after the last answer */
+    PACED_MS = 5,            /* how long a turn may work on bodies that are read at a pace */
 };
 
 static void ready(evutil_socket_t fd, short what, void *context) {
@@ -71,11 +73,17 @@ void conn_open(struct loop *loop, struct listener *listener, int fd, const char 
         return;
     }
     conn_watch(conn, EV_READ);
-    conn_deadline(conn, loop->now_ns + loop->options.head_timeout_ns);
+    conn_deadline(conn,
+                  loop->now_ns + (loop->finishing ? FINISHING_MS * INT64_C(1000000) : loop->options.head_timeout_ns));
 }
+
+static void remove_paced(struct conn *conn);
 
 static void release(struct conn *conn) {
     struct loop *loop = conn->loop;
+    if (conn->is_paced)
+        remove_paced(conn);
+    conn_unhold(conn);
     conn_watch(conn, 0);
     deadlines_remove(&loop->deadlines, &conn->deadline);
     conn->transport.ops->close(&conn->transport);
@@ -98,7 +106,7 @@ void conn_close(struct conn *conn) {
     struct exchange *exchange = &conn->exchange;
     bool owed = conn->state == CONN_BODY || conn->state == CONN_WAIT;
     bool sending = conn->state == CONN_WRITE;
-    bool begun = conn->state == CONN_HEAD && conn->in_size > 0;
+    bool begun = conn->state == CONN_HEAD && conn->in_seen > 0;
     conn->state = CONN_CLOSED;
     if (owed && exchange->handler && exchange->handler->gone)
         exchange->handler->gone(exchange);
@@ -131,11 +139,8 @@ static void end_of_input(struct conn *conn) {
     }
     conn->end_of_input = true;
     conn_watch(conn, EV_READ | EV_ET);
-    if (!conn->exchange.http_1_0) {
-        static const char interim[] = "HTTP/1.1 100 Continue\r\n\r\n";
-        struct iovec part = {.iov_base = (void *)interim, .iov_len = sizeof interim - 1};
-        conn->transport.ops->writev(&conn->transport, &part, 1);
-    }
+    if (!conn->exchange.http_1_0 && !conn_send_continue(conn))
+        conn_close(conn);
 }
 
 void conn_read(struct conn *conn) {
@@ -160,10 +165,51 @@ void conn_read(struct conn *conn) {
     }
 }
 
+static void add_paced(struct conn *conn) {
+    struct loop *loop = conn->loop;
+    conn->is_paced = true;
+    conn->paced_next = NULL;
+    if (loop->paced)
+        loop->paced_last->paced_next = conn;
+    else
+        loop->paced = conn;
+    loop->paced_last = conn;
+}
+
+static void remove_paced(struct conn *conn) {
+    struct loop *loop = conn->loop;
+    struct conn **link = &loop->paced, *before = NULL;
+    while (*link != conn) {
+        before = *link;
+        link = &(*link)->paced_next;
+    }
+    *link = conn->paced_next;
+    if (loop->paced_last == conn)
+        loop->paced_last = before;
+    conn->is_paced = false;
+}
+
+void conn_resume_paced(struct loop *loop) {
+    if (!loop->paced)
+        return;
+    int64_t end_ns = loop_now(loop) + PACED_MS * INT64_C(1000000);
+    struct conn *last = loop->paced_last, *conn;
+    do { /* each once, as long as there is time */
+        conn = loop->paced;
+        remove_paced(conn);
+        conn_work(conn, NULL, 0);
+    } while (conn != last && loop->paced && loop_now(loop) < end_ns);
+}
+
 void conn_work(struct conn *conn, const char *bytes, size_t size) {
     conn->dispatching = true;
     conn_consume(conn, bytes, size);
     conn->dispatching = false;
+    if (conn->state == CONN_BODY && conn->pace > 0 && conn->in_size > 0) {
+        conn_watch(conn, 0); /* not more before these are worked off */
+        add_paced(conn);
+        return;
+    }
     switch ((enum conn_state)conn->state) {
     case CONN_HEAD:
     case CONN_BODY:
@@ -188,14 +234,24 @@ void conn_work(struct conn *conn, const char *bytes, size_t size) {
     }
 }
 
+/* Closes a connection that owes nothing, unless a request has arrived meanwhile: that is still answered. */
+static void close_idle(struct conn *conn) {
+    struct loop *loop = conn->loop;
+    char byte;
+    if (recv(conn->transport.fd, &byte, 1, MSG_PEEK | MSG_DONTWAIT) == 1)
+        conn_deadline(conn, loop->now_ns + loop->options.head_timeout_ns); /* its event is about to come */
+    else
+        conn_close(conn);
+}
+
 void conn_drain(struct loop *loop) {
     loop->draining = true;
+    loop->finishing = true;
     for (struct conn *conn = loop->conns, *next; conn; conn = next) {
         next = conn->next;
-        if (conn->state == CONN_HEAD && conn->in_size == 0)
-            conn_close(conn);
-        else
-            conn->exchange.close = true;
+        conn->exchange.close = true;
+        if (conn->state == CONN_HEAD && conn->in_seen == 0)
+            close_idle(conn);
     }
 }
 
@@ -205,7 +261,7 @@ void conn_deadline_passed(struct deadline *deadline, struct loop *loop) {
     (void)loop;
     switch ((enum conn_state)conn->state) {
     case CONN_HEAD:
-        if (conn->in_size == 0)
+        if (conn->in_seen == 0)
             conn_close(conn);
         else
             conn_refuse(conn, 408, REASON_HEAD_TIMEOUT, "the request head did not arrive in time");

@@ -48,6 +48,11 @@ struct conn {
     char *out;           /* what is left of a partly sent answer */
     uint32_t in_size, in_capacity, in_seen;
     size_t out_size, out_sent;
+    void (*unhold)(void *context, size_t bytes); /* gives the bytes of out back; NULL if nobody counts them */
+    void *unhold_context;
+    size_t pace;             /* most body bytes in one turn; 0: all */
+    struct conn *paced_next; /* in the loop's list of connections with body bytes left for the next turn */
+    bool is_paced;
     short watched; /* what the event waits for */
     uint8_t state;
     bool chunked;
@@ -69,6 +74,9 @@ void conn_close(struct conn *conn);
 /* Closes every connection of the loop that owes nothing; the others close after their answer. */
 void conn_drain(struct loop *loop);
 
+/* Works on for a while on bodies that are read at a pace. At the end of a turn. */
+void conn_resume_paced(struct loop *loop);
+
 void conn_deadline_passed(struct deadline *deadline, struct loop *loop);
 
 /* The rest is for conn.c, conn_input.c and conn_output.c among themselves. */
@@ -77,12 +85,17 @@ void conn_deadline_passed(struct deadline *deadline, struct loop *loop);
 void conn_watch(struct conn *conn, short what);
 void conn_read(struct conn *conn);
 void conn_flush(struct conn *conn);
+/* Gives the bytes of out back to whoever counts them. */
+void conn_unhold(struct conn *conn);
 
 /* Works off bytes[0..size) after what `in` holds; keeps what cannot be used yet. Only inside conn_work. */
 void conn_consume(struct conn *conn, const char *bytes, size_t size);
 
 /* conn_consume, then what its outcome asks for: freeing, closing, watching. The connection may be gone after it. */
 void conn_work(struct conn *conn, const char *bytes, size_t size);
+
+/* Sends the interim answer 100. False: it could not be sent whole, and the connection is of no more use. */
+bool conn_send_continue(struct conn *conn);
 
 /* The answer is sent: on to the rest of the body, the next request, or the end. */
 void conn_answered(struct conn *conn);

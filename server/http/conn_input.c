@@ -192,12 +192,6 @@ static void route(struct conn *conn, const struct request *request) {
     }
 }
 
-static void send_continue(struct conn *conn) {
-    static const char interim[] = "HTTP/1.1 100 Continue\r\n\r\n";
-    struct iovec part = {.iov_base = (void *)interim, .iov_len = sizeof interim - 1};
-    conn->transport.ops->writev(&conn->transport, &part, 1);
-}
-
 /* The head is complete in head[0..size). */
 static void begin_exchange(struct conn *conn, const char *head, size_t size, bool more_follows) {
     struct loop *loop = conn->loop;
@@ -223,6 +217,7 @@ static void begin_exchange(struct conn *conn, const char *head, size_t size, boo
     exchange->call = NULL;
     conn->chunked = request.framing.chunked;
     conn->body_limit = CONN_DISCARD_BYTES;
+    conn->pace = 0;
     conn->body_left = conn->chunked ? 0 : request.framing.content_length;
     framing_chunks_init(&conn->chunks);
     conn->state = CONN_BODY;
@@ -232,8 +227,10 @@ static void begin_exchange(struct conn *conn, const char *head, size_t size, boo
     if (conn->state != CONN_BODY)
         return;
     if (has_body) {
-        if (exchange->expects_continue)
-            send_continue(conn);
+        if (exchange->expects_continue && !conn_send_continue(conn)) {
+            conn_close(conn);
+            return;
+        }
         exchange->expects_continue = false;
         int64_t at_ns = exchange->head_ns + loop->options.body_timeout_ns;
         conn_deadline(conn, exchange->deadline_ns < at_ns ? exchange->deadline_ns : at_ns);
@@ -250,6 +247,8 @@ static void end_body(struct conn *conn) {
 
 /* Passes body bytes on. Returns how many of them belonged to the body. */
 static size_t consume_body(struct conn *conn, const char *bytes, size_t size) {
+    if (conn->pace > 0 && size > conn->pace && conn->state == CONN_BODY)
+        size = conn->pace;
     size_t take = size;
     bool complete;
     if (conn->chunked) {
@@ -384,6 +383,7 @@ void conn_consume(struct conn *conn, const char *bytes, size_t size) {
         case CONN_BODY:
         case CONN_DISCARD:
             used = consume_body(conn, bytes, size);
+            stuck = conn->pace > 0 && conn->state == CONN_BODY;
             break;
         case CONN_WAIT:
         case CONN_WRITE:

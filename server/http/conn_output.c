@@ -16,7 +16,7 @@ void conn_count(struct conn *conn, int code, enum reason reason) {
     struct exchange *exchange = &conn->exchange;
     enum route route = exchange->handler ? exchange->handler->route : ROUTE_OTHER;
     metrics_count_request(conn->loop->metrics, route, code, reason, exchange->with_model,
-                          conn->loop->now_ns - exchange->started_ns);
+                          loop_now(conn->loop) - exchange->started_ns);
 }
 
 /* Text building without printf: the head of every answer goes through here. */
@@ -89,6 +89,18 @@ static bool keep_output(struct conn *conn, const struct iovec *parts, int count,
     return true;
 }
 
+bool conn_send_continue(struct conn *conn) {
+    static const char interim[] = "HTTP/1.1 100 Continue\r\n\r\n";
+    struct iovec part = {.iov_base = (void *)interim, .iov_len = sizeof interim - 1};
+    return conn->transport.ops->writev(&conn->transport, &part, 1) == (ssize_t)part.iov_len;
+}
+
+void conn_unhold(struct conn *conn) {
+    if (conn->unhold)
+        conn->unhold(conn->unhold_context, conn->out_size);
+    conn->unhold = NULL;
+}
+
 void exchange_reply(struct exchange *exchange, const struct reply *reply) {
     struct conn *conn = exchange->conn;
     char head[HEAD_BYTES];
@@ -117,9 +129,14 @@ void exchange_reply(struct exchange *exchange, const struct reply *reply) {
         return;
     }
     conn->state = CONN_WRITE;
-    if (!keep_output(conn, parts, count, (size_t)sent)) {
+    if ((reply->hold && !reply->hold(reply->context, total - (size_t)sent)) ||
+        !keep_output(conn, parts, count, (size_t)sent)) {
         conn_close(conn);
         return;
+    }
+    if (reply->hold) {
+        conn->unhold = reply->unhold;
+        conn->unhold_context = reply->context;
     }
     conn_watch(conn, EV_WRITE);
     conn_deadline(conn, conn->loop->now_ns + conn->loop->options.write_timeout_ns);
@@ -136,6 +153,7 @@ void conn_flush(struct conn *conn) {
     conn->out_sent += (size_t)sent;
     if (conn->out_sent < conn->out_size)
         return;
+    conn_unhold(conn);
     free(conn->out);
     conn->out = NULL;
     conn_answered(conn);
@@ -158,6 +176,7 @@ void conn_answered(struct conn *conn) {
         conn->state = CONN_HEAD;
         conn->in_seen = 0;
         exchange->handler = NULL;
+        exchange->with_model = false;
         conn_deadline(conn, loop->now_ns + loop->options.idle_timeout_ns);
     }
     if (!conn->dispatching)
@@ -183,6 +202,10 @@ void conn_refuse(struct conn *conn, int code, enum reason reason, const char *te
 
 void exchange_set_deadline(struct exchange *exchange, int64_t at_ns) {
     exchange->deadline_ns = at_ns;
+}
+
+void exchange_set_pace(struct exchange *exchange, size_t bytes) {
+    exchange->conn->pace = bytes;
 }
 
 void exchange_set_body_limit(struct exchange *exchange, uint64_t bytes) {

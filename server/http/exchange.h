@@ -85,6 +85,11 @@ struct reply {
     const char *body;         /* copied if it cannot be sent at once */
     size_t body_size;
     uint32_t retry_after_s; /* 0: no such header */
+    /* Asked, if not NULL, before what the client does not take at once is kept in memory: false closes the connection.
+     * unhold gives the bytes back when they are sent, or the client is gone. context must outlive the connection. */
+    bool (*hold)(void *context, size_t bytes);
+    void (*unhold)(void *context, size_t bytes);
+    void *context;
     bool close;
 };
 
@@ -93,6 +98,10 @@ void exchange_reply(struct exchange *exchange, const struct reply *reply);
 
 /* The most a chunked body may hold; more is answered 413. From handler->head. */
 void exchange_set_body_limit(struct exchange *exchange, uint64_t bytes);
+
+/* The most body bytes the handler takes in one turn of the loop; 0, the default, is all there are. For bodies that cost
+ * far more to read than their size says: the other connections get their turns in between. From handler->head. */
+void exchange_set_pace(struct exchange *exchange, size_t bytes);
 
 /* When handler->late is called if there is no answer by then; before the end of the body it means 408 instead. */
 void exchange_set_deadline(struct exchange *exchange, int64_t at_ns);

@@ -67,36 +67,45 @@ static void hand_over(struct listener *listener, int fd, const char *refusal) {
     mailbox_wake(&loop->mailbox);
 }
 
+/* accept(2) failed for want of descriptors or memory: no more for a moment, or the loop would spin. */
+static void pause_accepting(struct listener *listener, int error) {
+    static struct log_site site;
+    log_event_limited(&site, listener->loops->now_ns, LOG_WARN, "accept_paused", "address=%s error=\"%s\"",
+                      listener->address, strerror(error));
+    struct timeval pause = {.tv_usec = RETRY_MS * 1000};
+    event_del(listener->event);
+    event_add(listener->retry, &pause);
+}
+
+/* Accepts one connection. Returns false if there was none. */
+static bool accept_one(struct listener *listener) {
+    int accepted = accept4(listener->fd, NULL, NULL, SOCK_NONBLOCK | SOCK_CLOEXEC);
+    if (accepted < 0) {
+        if (errno == EMFILE || errno == ENFILE || errno == ENOBUFS || errno == ENOMEM) {
+            pause_accepting(listener, errno);
+            return false;
+        }
+        return errno != EAGAIN && errno != EWOULDBLOCK; /* else this one failed (ECONNABORTED and the like) */
+    }
+    int one = 1;
+    setsockopt(accepted, IPPROTO_TCP, TCP_NODELAY, &one, sizeof one);
+    uint32_t open = atomic_fetch_add(&listener->budget->open, 1);
+    metrics_count_connection(listener->loops->metrics);
+    if (open >= listener->budget->max + OVER_LIMIT) {
+        close(accepted);
+        atomic_fetch_sub(&listener->budget->open, 1);
+        return true;
+    }
+    hand_over(listener, accepted, open >= listener->budget->max ? too_many : NULL);
+    return true;
+}
+
 static void accept_ready(evutil_socket_t fd, short what, void *context) {
     struct listener *listener = context;
+    (void)fd;
     (void)what;
-    for (int i = 0; i < ACCEPTS_A_TURN; i++) {
-        int accepted = accept4(fd, NULL, NULL, SOCK_NONBLOCK | SOCK_CLOEXEC);
-        if (accepted < 0) {
-            if (errno == EAGAIN || errno == EWOULDBLOCK)
-                return;
-            if (errno == EMFILE || errno == ENFILE || errno == ENOBUFS || errno == ENOMEM) {
-                static struct log_site site;
-                log_event_limited(&site, listener->loops->now_ns, LOG_WARN, "accept_paused", "address=%s error=\"%s\"",
-                                  listener->address, strerror(errno));
-                struct timeval pause = {.tv_usec = RETRY_MS * 1000};
-                event_del(listener->event);
-                event_add(listener->retry, &pause);
-                return;
-            }
-            continue; /* this one connection failed (ECONNABORTED and the like) */
-        }
-        int one = 1;
-        setsockopt(accepted, IPPROTO_TCP, TCP_NODELAY, &one, sizeof one);
-        uint32_t open = atomic_fetch_add(&listener->budget->open, 1);
-        metrics_count_connection(listener->loops->metrics);
-        if (open >= listener->budget->max + OVER_LIMIT) {
-            close(accepted);
-            atomic_fetch_sub(&listener->budget->open, 1);
-            continue;
-        }
-        hand_over(listener, accepted, open >= listener->budget->max ? too_many : NULL);
-    }
+    for (int i = 0; i < ACCEPTS_A_TURN && accept_one(listener); i++)
+        ;
 }
 
 static void retry_ready(evutil_socket_t fd, short what, void *context) {
@@ -168,6 +177,12 @@ enum weir_status listener_start(struct listener *listener, struct weir_error *er
     if (!listener->event || !listener->retry || event_add(listener->event, NULL) != 0)
         return weir_fail(err, WEIR_NO_MEMORY, "no memory to listen on %s", listener->address);
     return WEIR_OK;
+}
+
+void listener_finish(struct listener *listener) {
+    for (int i = 0; i < BACKLOG && listener->fd >= 0 && accept_one(listener); i++)
+        ;
+    listener_close(listener);
 }
 
 void listener_close(struct listener *listener) {

@@ -49,6 +49,10 @@ enum weir_status listener_open(struct listener *listener, const struct listener_
 /* Begins to accept. Before the loops start, or on the first loop's thread. */
 enum weir_status listener_start(struct listener *listener, struct weir_error *err) WEIR_CHECKED;
 
+/* Accepts what the kernel has queued, then closes: whoever connected before is still served. thread: the first loop's.
+ */
+void listener_finish(struct listener *listener);
+
 /* Stops accepting and closes the socket; open connections stay. thread: the first loop's, or after it stopped. */
 void listener_close(struct listener *listener);
 

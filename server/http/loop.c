@@ -102,7 +102,8 @@ void loop_close(struct loop *loop) {
 void loop_run(struct loop *loop) {
     while (!loop->stop) {
         /* One turn: wait, then run everything that was ready. */
-        event_base_loop(loop->base, EVLOOP_ONCE);
+        event_base_loop(loop->base, loop->paced ? EVLOOP_NONBLOCK : EVLOOP_ONCE);
+        conn_resume_paced(loop);
         if (loop->end_of_turn)
             loop->end_of_turn(loop, loop->end_of_turn_context);
     }

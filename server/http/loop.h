@@ -39,8 +39,10 @@ struct loop {
     struct mailbox mailbox;
     struct conn *conns; /* all open connections */
     uint32_t conn_count;
+    struct conn *paced, *paced_last; /* those with work left for the next turn, in order */
     struct loop_options options;
     bool draining;        /* every answer says Connection: close */
+    bool finishing;       /* connections that say nothing soon are closed */
     struct bytes scratch; /* for an answer's body while it is written */
     char *read_bytes;     /* scratch of LOOP_READ_BYTES: what one read brought */
     /* Runs at the end of each turn, after all its events. */

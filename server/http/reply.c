@@ -63,6 +63,7 @@ int reply_code(enum weir_status status, enum reason *reason) {
         [WEIR_IO] = {500, REASON_INTERNAL},
         [WEIR_NO_MEMORY] = {503, REASON_BYTES},
         [WEIR_FULL] = {503, REASON_FULL},
+        [WEIR_CROWDED] = {503, REASON_BYTES},
         [WEIR_DEADLINE] = {504, REASON_DEADLINE},
         [WEIR_TOO_LATE] = {503, REASON_DEADLINE},
         [WEIR_BUSY] = {503, REASON_DELAY_TARGET},

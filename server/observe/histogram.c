@@ -56,6 +56,6 @@ void histogram_render(const struct histogram_total *total, const char *name, con
         bytes_append(out, value, (size_t)value_size);
     }
     const char *open = labels_size ? "{" : "", *close = labels_size ? "}" : "";
-    bytes_printf(out, "%s_sum%s%s%s %.17g\n", name, open, labels, close, total->sum);
+    bytes_printf(out, "%s_sum%s%s%s %.15g\n", name, open, labels, close, total->sum);
     bytes_printf(out, "%s_count%s%s%s %" PRIu64 "\n", name, open, labels, close, count);
 }

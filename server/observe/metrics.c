@@ -84,6 +84,21 @@ static enum code code_of(int code) {
     }
 }
 
+static struct model_counts *current_model(struct metrics_shard *shard) {
+    struct model_counts *counts = &shard->models[atomic_load(&shard->metrics->current)];
+    if (!atomic_load_explicit(&counts->used, memory_order_relaxed)) {
+        for (int i = 0; i < CLASS_COUNT; i++)
+            histogram_init(&counts->duration[i], metrics_duration_bounds, DURATION_BOUNDS);
+        histogram_init(&counts->queue_delay, metrics_delay_bounds, DELAY_BOUNDS);
+        histogram_init(&counts->batch_rows, metrics_rows_bounds, ROWS_BOUNDS);
+        histogram_init(&counts->batch_compute, metrics_delay_bounds, DELAY_BOUNDS);
+        histogram_init(&counts->early, metrics_delay_bounds, DELAY_BOUNDS);
+        histogram_init(&counts->late, metrics_delay_bounds, DELAY_BOUNDS);
+        atomic_store_explicit(&counts->used, true, memory_order_release);
+    }
+    return counts;
+}
+
 static int class_of(int code) {
     int group = code / 100 - 2 + CLASS_2XX;
     return group < CLASS_2XX ? CLASS_2XX : group > CLASS_5XX ? CLASS_5XX : group;
@@ -94,25 +109,11 @@ void metrics_count_request(struct metrics_shard *shard, enum route route, int co
     int model = with_model ? atomic_load(&shard->metrics->current) : MODEL_NONE;
     struct request_counts *counts = &shard->requests[model][(unsigned)route < ROUTE_COUNT ? route : ROUTE_OTHER];
     if (!atomic_load_explicit(&counts->used, memory_order_relaxed)) {
-        for (int i = 0; i < CLASS_COUNT; i++)
-            histogram_init(&counts->duration[i], metrics_duration_bounds, DURATION_BOUNDS);
         atomic_store_explicit(&counts->used, true, memory_order_release);
     }
     add(&counts->requests[code_of(code)][(unsigned)reason < REASON_COUNT ? reason : REASON_INTERNAL], 1);
-    histogram_add(&counts->duration[class_of(code)], seconds(duration_ns));
-}
-
-static struct model_counts *current_model(struct metrics_shard *shard) {
-    struct model_counts *counts = &shard->models[atomic_load(&shard->metrics->current)];
-    if (!atomic_load_explicit(&counts->used, memory_order_relaxed)) {
-        histogram_init(&counts->queue_delay, metrics_delay_bounds, DELAY_BOUNDS);
-        histogram_init(&counts->batch_rows, metrics_rows_bounds, ROWS_BOUNDS);
-        histogram_init(&counts->batch_compute, metrics_delay_bounds, DELAY_BOUNDS);
-        histogram_init(&counts->early, metrics_delay_bounds, DELAY_BOUNDS);
-        histogram_init(&counts->late, metrics_delay_bounds, DELAY_BOUNDS);
-        atomic_store_explicit(&counts->used, true, memory_order_release);
-    }
-    return counts;
+    if (route == ROUTE_PREDICT)
+        histogram_add(&current_model(shard)->duration[class_of(code)], seconds(duration_ns));
 }
 
 void metrics_count_queue_delay(struct metrics_shard *shard, int64_t delay_ns) {

@@ -30,6 +30,7 @@ struct metrics_gauges {
     uint64_t connections;
     uint64_t max_concurrency;
     uint64_t batch_size;
+    bool reload_refused;
     double cost_base_seconds, cost_row_seconds, cost_deviation_seconds; /* what a batch is expected to take */
     double start_time_seconds;                                          /* Unix time of the process start */
 };

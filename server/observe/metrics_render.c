@@ -35,7 +35,7 @@ static void head(struct bytes *out, const char *name, const char *type, const ch
 
 static void single(struct bytes *out, const char *name, const char *type, const char *help, double value) {
     head(out, name, type, help);
-    bytes_printf(out, "%s %.17g\n", name, value);
+    bytes_printf(out, "%s %.15g\n", name, value);
 }
 
 /* `model="...",version="..."`, ended by NUL; in labels until the next call. */
@@ -98,40 +98,12 @@ static void render_route_requests(struct page *page, int model, int route) {
                              labels, route_text(route), codes[code], reason_text(reason), totals[code][reason]);
 }
 
-static void render_route_durations(struct page *page, int model, int route) {
-    static const char *const classes[CLASS_COUNT] = {"2xx", "3xx", "4xx", "5xx"};
-    for (int group = 0; group < CLASS_COUNT; group++) {
-        struct histogram_total total = {0};
-        uint64_t count = 0;
-        for (int s = 0; s < page->metrics->shard_count; s++) {
-            const struct request_counts *counts = &page->metrics->shards[s]->requests[model][route];
-            if (used(&counts->used))
-                histogram_collect(&counts->duration[group], &total);
-        }
-        for (int i = 0; i <= total.bound_count; i++)
-            count += total.buckets[i];
-        if (count == 0)
-            continue;
-        page->more.size = 0;
-        bytes_printf(&page->more, "%s,route=\"%s\",class=\"%s\"", model_labels(page->metrics, model, &page->labels),
-                     route_text(route), classes[group]);
-        bytes_append(&page->more, "", 1);
-        if (!page->more.failed)
-            histogram_render(&total, "weir_request_duration_seconds", page->more.data, page->out);
-    }
-}
-
 static void render_requests(struct page *page) {
     head(page->out, "weir_requests_total", "counter",
          "Requests, each counted once; code 499: the client was gone and no answer was sent.");
     for (int model = 0; model < MODEL_COUNT; model++)
         for (int route = 0; model_exists(page->known, model) && route < ROUTE_COUNT; route++)
             render_route_requests(page, model, route);
-    head(page->out, "weir_request_duration_seconds", "histogram",
-         "Time from the first byte of a request to the last byte of its answer, by the class of its code.");
-    for (int model = 0; model < MODEL_COUNT; model++)
-        for (int route = 0; model_exists(page->known, model) && route < ROUTE_COUNT; route++)
-            render_route_durations(page, model, route);
 }
 
 /* The labels of a model with more behind them. */
@@ -178,6 +150,8 @@ static void render_counters(struct page *page) {
 
 static void render_gauges(const struct metrics_gauges *gauges, struct bytes *out) {
     single(out, "weir_ready", "gauge", "1 while the readiness route answers 200.", gauges->ready);
+    single(out, "weir_config_last_reload_successful", "gauge", "0 after a reload that was refused.",
+           !gauges->reload_refused);
     single(out, "weir_in_flight_requests", "gauge", "Requests that hold a slot of max_concurrency.",
            (double)gauges->in_flight_requests);
     single(out, "weir_max_concurrency", "gauge", "Slots there are (max_concurrency).", (double)gauges->max_concurrency);
@@ -229,6 +203,14 @@ static void render_process(const struct metrics_gauges *gauges, struct bytes *ou
 void metrics_render(struct metrics *metrics, const struct metrics_gauges *gauges, struct bytes *out) {
     struct page page = {.metrics = metrics, .known = atomic_load(&metrics->model_count), .out = out};
     render_requests(&page);
+    head(out, "weir_request_duration_seconds", "histogram",
+         "Time from the first byte of a prediction to the last byte of its answer, by the class of its code.");
+    static const char *const classes[CLASS_COUNT] = {",class=\"2xx\"", NULL, ",class=\"4xx\"", ",class=\"5xx\""};
+    for (int group = 0; group < CLASS_COUNT; group++)
+        if (classes[group]) /* no prediction is redirected */
+            render_model_histogram(&page, "weir_request_duration_seconds", classes[group],
+                                   offsetof(struct model_counts, duration) + (size_t)group * sizeof(struct histogram),
+                                   metrics_duration_bounds, DURATION_BOUNDS);
     head(out, "weir_queue_delay_seconds", "histogram", "Time from submission to the first batch.");
     render_model_histogram(&page, "weir_queue_delay_seconds", "", offsetof(struct model_counts, queue_delay),
                            metrics_delay_bounds, DELAY_BOUNDS);

@@ -40,7 +40,8 @@ enum code {
     CODE_COUNT
 };
 
-/* Durations are kept apart by the first digit of the code, so that quick refusals do not flatter the slow answers. */
+/* Durations of predictions are kept apart by the first digit of the code, so that quick refusals do not flatter the
+ * slow answers. */
 enum { CLASS_2XX, CLASS_3XX, CLASS_4XX, CLASS_5XX, CLASS_COUNT };
 
 enum {
@@ -53,12 +54,11 @@ enum {
 struct request_counts {
     atomic_bool used; /* set by the writer once the histograms are ready */
     _Atomic uint64_t requests[CODE_COUNT][REASON_COUNT];
-    struct histogram duration[CLASS_COUNT];
 };
 
 struct model_counts {
     atomic_bool used;
-    struct histogram queue_delay, batch_rows, batch_compute, early, late;
+    struct histogram duration[CLASS_COUNT], queue_delay, batch_rows, batch_compute, early, late;
 };
 
 /* Large, and touched only where something was counted. */

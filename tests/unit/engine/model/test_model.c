@@ -23,13 +23,16 @@ static void teardown(void) {
 
 TestSuite(model, .init = setup, .fini = teardown);
 
+static bool refuse_other_batch;
+
 static enum weir_status load(const char *path, struct version **out) {
     struct version_options options = {.model_name = "demo",
                                       .number = 7,
                                       .path = path,
                                       .devices = inventory.devices,
                                       .device_count = inventory.count,
-                                      .batch_rows = 8};
+                                      .batch_rows = 8,
+                                      .refuse_other_batch = refuse_other_batch};
     return version_load(&options, out, &err);
 }
 
@@ -74,4 +77,13 @@ Test(model, a_broken_file_is_refused_by_its_path) {
     struct version *version;
     cr_assert_neq(load(model_files_broken("7", "this is no model"), &version), WEIR_OK);
     cr_assert_not_null(strstr(err.text, "/7/model.onnx"), "%s", err.text);
+}
+
+Test(model, a_fixed_batch_other_than_the_one_asked_for_is_refused) {
+    struct version *version;
+    refuse_other_batch = true;
+    cr_assert_eq(load(model_files_version("7", 7, "1"), &version), WEIR_UNSUPPORTED);
+    cr_assert_not_null(strstr(err.text, "fixed batch of 1, batch_size is set to 8"), "%s", err.text);
+    cr_assert_eq(load(model_files_version("7", 7, "8"), &version), WEIR_OK, "%s", err.text);
+    version_unref(version);
 }

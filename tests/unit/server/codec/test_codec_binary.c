@@ -55,7 +55,7 @@ Test(codec_binary, rows_past_the_limit_are_refused) {
     cr_assert(outcome.status == WEIR_OK);
     decoded_release(&outcome.decoded, 1);
     outcome = decode(body, 48, 48, 2, 5);
-    cr_assert(outcome.status == WEIR_INVALID);
+    cr_assert(outcome.status == WEIR_TOO_LARGE);
     cr_assert(eq(str, outcome.err.text, "more than 2 rows of 16 bytes in the body"));
 }
 

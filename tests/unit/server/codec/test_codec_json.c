@@ -247,13 +247,13 @@ Test(codec_json, rows_past_the_limit_are_refused) {
         cr_assert(outcome.status == WEIR_OK);
         decoded_release(&outcome.decoded, 1);
         outcome = decode_in_pieces(&options, three, sizeof three - 1, first, 5);
-        cr_assert(outcome.status == WEIR_INVALID);
+        cr_assert(outcome.status == WEIR_TOO_LARGE);
         cr_assert(strstr(outcome.err.text, "more than 2 rows in \"instances\"") != NULL);
     }
     one_tensor_model_init(&model, 1, NULL);
     static const char numbers[] = "{\"instances\":[1,2,3]}                                          ";
     struct outcome outcome = decode_in_pieces(&options, numbers, sizeof numbers - 1, 100, 100);
-    cr_assert(outcome.status == WEIR_INVALID);
+    cr_assert(outcome.status == WEIR_TOO_LARGE);
     cr_assert(strstr(outcome.err.text, "more than 2 rows in \"instances\"") != NULL);
 }
 
