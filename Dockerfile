@@ -2,7 +2,7 @@
 FROM debian:bookworm-slim AS build
 RUN apt-get update \
     && DEBIAN_FRONTEND=noninteractive apt-get install -y --no-install-recommends \
-        cmake ninja-build gcc libc6-dev pkg-config libevent-dev node-llhttp libcjson-dev libyaml-dev zlib1g-dev libdnnl-dev \
+        cmake ninja-build gcc libc6-dev pkg-config libevent-dev node-llhttp libyaml-dev zlib1g-dev libdnnl-dev \
     && rm -rf /var/lib/apt/lists/*
 WORKDIR /src
 COPY CMakeLists.txt CMakePresets.json ./
@@ -16,14 +16,15 @@ RUN cmake --preset release && cmake --build --preset release --target weir && st
 FROM debian:bookworm-slim
 RUN apt-get update \
     && DEBIAN_FRONTEND=noninteractive apt-get install -y --no-install-recommends \
-        libevent-core-2.1-7 libcjson1 libyaml-0-2 zlib1g libdnnl2 \
+        libevent-core-2.1-7 libyaml-0-2 zlib1g libdnnl2 \
     && rm -rf /var/lib/apt/lists/*
 COPY --from=build /src/build/release/weir /usr/bin/weir
 LABEL org.opencontainers.image.title="weir" \
       org.opencontainers.image.description="HTTP inference service with dynamic batching" \
       org.opencontainers.image.licenses="Apache-2.0"
 ENV WEIR_HOST=0.0.0.0 \
-    WEIR_MODEL_PATH=/models
+    WEIR_MODEL_PATH=/models \
+    WEIR_MODEL_NAME=model
 USER 10001:10001
 EXPOSE 8000
 STOPSIGNAL SIGTERM

@@ -1,7 +1,6 @@
 /* The load generator: one thread, epoll, kept HTTP/1.1 connections, one request at a time on each. load_options.c says
- * how it is used, load_stats.h what it counts. */
+ * how it is used, load_stats.h what it counts, README.md why it stands on epoll. */
 #include <errno.h>
-#include <math.h>
 #include <netdb.h>
 #include <netinet/in.h>
 #include <netinet/tcp.h>
@@ -10,87 +9,69 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/epoll.h>
+#include <sys/prctl.h>
 #include <sys/resource.h>
 #include <sys/socket.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "engine/clock.h"
 #include "loadtest/load_answer.h"
 #include "loadtest/load_options.h"
+#include "loadtest/load_record.h"
+#include "loadtest/load_request.h"
+#include "loadtest/load_schedule.h"
 #include "loadtest/load_stats.h"
 
-enum { READ_BYTES = 64 * 1024, EVENTS = 256, ACTIVE_NS = 10 * CLOCK_NS_PER_MS };
+enum {
+    READ_BYTES = 64 * 1024,
+    EVENTS = 256,
+    EVENTS_BETWEEN_SENDS = 8, /* what is due does not wait for more answers than these */
+    RETRY_NS = 10 * CLOCK_NS_PER_MS,
+    REASON_BYTES = 512, /* of a body, where its reason is looked for */
+    NUMBERS_BYTES = 64 * 1024,
+};
 
 enum conn_state { CONN_CLOSED, CONN_CONNECTING, CONN_BUSY, CONN_IDLE };
 
 struct conn {
     int fd;
     enum conn_state state;
-    uint32_t events; /* what epoll watches */
-    int64_t due_ns;  /* of the request in progress */
-    size_t written;
+    uint32_t events;         /* what epoll watches */
+    struct load_event event; /* the request in progress */
+    const char *bytes;       /* its bytes */
+    size_t size, written;
+    char *numbered; /* room for a request with numbers of its own */
+    uint64_t first_number;
+    size_t record;
+    struct conn *earlier, *later; /* among the busy ones, by the time they began */
     struct load_answer answer;
 };
 
 struct load {
     struct load_options options;
     struct load_stats stats;
+    struct load_records records;
+    struct load_request requests[LOAD_CLASSES];
     struct sockaddr_storage address;
     socklen_t address_size;
-    char *request;
-    size_t request_size;
     int epoll;
     struct conn *conns;
     struct conn **free; /* a stack: idle ones that were used last are on top, below them those never opened */
+    struct conn *oldest, *newest;
     int free_count, busy_count;
     int64_t stop_ns;  /* no request is sent from here on */
     int64_t next_ns;  /* open loop: when the next request is due */
     int64_t retry_ns; /* closed loop: when failed connections try again */
-    double gap_ns;
-    uint64_t random;
+    uint64_t next_number;
+    double share_sum;
+    bool numbers, keeps_records;
     char read_bytes[READ_BYTES];
 };
 
 static _Noreturn void die(const char *what, const char *why) {
     fprintf(stderr, "load: %s: %s\n", what, why);
     exit(2);
-}
-
-static char *read_file(const char *path, size_t *size) {
-    FILE *file = fopen(path, "rb");
-    if (!file || fseek(file, 0, SEEK_END) != 0)
-        die(path, strerror(errno));
-    long end = ftell(file);
-    rewind(file);
-    char *data = end < 0 ? NULL : malloc((size_t)end + 1);
-    if (!data || fread(data, 1, (size_t)end, file) != (size_t)end)
-        die(path, "cannot be read");
-    fclose(file);
-    *size = (size_t)end;
-    return data;
-}
-
-static void build_request(struct load *load) {
-    const struct load_options *options = &load->options;
-    size_t body_size = 0;
-    char *body = options->body_path ? read_file(options->body_path, &body_size) : NULL;
-    FILE *out = open_memstream(&load->request, &load->request_size);
-    if (!out)
-        die("request", strerror(errno));
-    fprintf(out, "%s %s HTTP/1.1\r\nHost: %s:%s\r\n", body ? "POST" : "GET", options->path, options->host,
-            options->port);
-    if (options->accept)
-        fprintf(out, "Accept: %s\r\n", options->accept);
-    if (options->header)
-        fprintf(out, "%s\r\n", options->header);
-    if (body)
-        fprintf(out, "Content-Type: %s\r\nContent-Length: %zu\r\n", options->content_type, body_size);
-    fputs("\r\n", out);
-    if (body)
-        fwrite(body, 1, body_size, out);
-    if (fclose(out) != 0)
-        die("request", strerror(errno));
-    free(body);
 }
 
 static void find_address(struct load *load) {
@@ -112,15 +93,35 @@ static void conn_close(struct conn *conn) {
 
 /* The request in progress has ended, well or not: the connection may take another. */
 static void conn_release(struct load *load, struct conn *conn) {
+    *(conn->earlier ? &conn->earlier->later : &load->oldest) = conn->later;
+    *(conn->later ? &conn->later->earlier : &load->newest) = conn->earlier;
     load->busy_count--;
     load->free[load->free_count++] = conn;
 }
 
+static void conn_take(struct load *load, struct conn *conn) {
+    conn->later = NULL;
+    conn->earlier = load->newest;
+    *(load->newest ? &load->newest->later : &load->oldest) = conn;
+    load->newest = conn;
+    load->busy_count++;
+}
+
+/* The measured request's record, or NULL. */
+static struct load_record *record_of(struct load *load, const struct conn *conn) {
+    bool has = load->keeps_records && load_stats_measures(&load->stats, conn->event.due_ns);
+    return has ? &load->records.items[conn->record] : NULL;
+}
+
 static void conn_fail(struct load *load, struct conn *conn, enum load_error error) {
-    load_stats_error(&load->stats, error, conn->due_ns);
+    int64_t now_ns = clock_now_ns();
+    struct load_record *record = record_of(load, conn);
+    load_stats_error(&load->stats, error, &conn->event);
+    if (record)
+        record->latency_us = (float)(now_ns - conn->event.due_ns) / CLOCK_NS_PER_US;
     conn_close(conn);
     conn_release(load, conn);
-    load->retry_ns = clock_now_ns() + ACTIVE_NS;
+    load->retry_ns = now_ns + RETRY_NS;
 }
 
 static void conn_watch(struct load *load, struct conn *conn, uint32_t events) {
@@ -132,8 +133,8 @@ static void conn_watch(struct load *load, struct conn *conn, uint32_t events) {
 }
 
 static void conn_write(struct load *load, struct conn *conn) {
-    while (conn->written < load->request_size) {
-        ssize_t size = write(conn->fd, load->request + conn->written, load->request_size - conn->written);
+    while (conn->written < conn->size) {
+        ssize_t size = write(conn->fd, conn->bytes + conn->written, conn->size - conn->written);
         if (size < 0 && errno == EINTR)
             continue;
         if (size < 0 && errno == EAGAIN) {
@@ -164,16 +165,31 @@ static void conn_open(struct load *load, struct conn *conn) {
         conn_fail(load, conn, LOAD_ERROR_CONNECT);
 }
 
-/* Begins a request that was due at due_ns on a free connection. There is one. */
-static void send_request(struct load *load, int64_t due_ns) {
+static void choose_bytes(struct load *load, struct conn *conn, int class) {
+    const struct load_request *request = &load->requests[class];
+    conn->size = request->size;
+    conn->bytes = request->bytes;
+    if (request->place_count == 0)
+        return;
+    memcpy(conn->numbered, request->bytes, request->size);
+    conn->first_number = load->next_number;
+    load->next_number += request->place_count;
+    load_request_number(request, conn->numbered, conn->first_number);
+    conn->bytes = conn->numbered;
+}
+
+/* Begins a request on a free connection. There is one. */
+static void send_request(struct load *load, int64_t due_ns, int class) {
     struct conn *conn = load->free[--load->free_count];
-    load->busy_count++;
-    conn->due_ns = due_ns;
+    conn_take(load, conn);
+    conn->event = (struct load_event){.class = class, .due_ns = due_ns, .sent_ns = clock_now_ns()};
     conn->written = 0;
+    conn->record = load->records.count - 1;
     load_answer_reset(&conn->answer);
+    choose_bytes(load, conn, class);
     if (load_stats_measures(&load->stats, due_ns)) {
-        load->stats.sent++;
-        latency_add(&load->stats.send_lag, clock_now_ns() - due_ns);
+        load->stats.tallies[class].sent++;
+        histogram_add(&load->stats.send_lag, conn->event.sent_ns - due_ns);
     }
     if (conn->state == CONN_CLOSED) {
         conn_open(load, conn);
@@ -183,23 +199,58 @@ static void send_request(struct load *load, int64_t due_ns) {
     }
 }
 
+static int choose_class(struct load *load) {
+    const struct load_options *options = &load->options;
+    int class = 0;
+    if (options->class_count > 1) {
+        double at = schedule_random(&load->options.schedule) * load->share_sum;
+        while (class < options->class_count - 1 && at > options->classes[class].share)
+            at -= options->classes[class ++].share;
+    }
+    return class;
+}
+
 static void plan_request(struct load *load, int64_t due_ns) {
     bool measured = load_stats_measures(&load->stats, due_ns);
-    load->stats.planned += measured;
+    int class = choose_class(load);
+    load->stats.tallies[class].planned += measured;
+    if (measured && load->keeps_records)
+        load_records_add(&load->records, &(struct load_record){.due_ns = due_ns, .class = (uint8_t) class});
     if (load->free_count > 0)
-        send_request(load, due_ns);
+        send_request(load, due_ns, class);
     else
-        load->stats.unsent_late += measured;
+        load->stats.tallies[class].unsent_late += measured;
+}
+
+static void check_numbers(struct load *load, const struct conn *conn) {
+    const struct load_request *request = &load->requests[conn->event.class];
+    const struct load_answer *answer = &conn->answer;
+    struct load_tally *tally = &load->stats.tallies[conn->event.class];
+    if (request->place_count == 0 || answer->status != 200)
+        return;
+    if (load_request_matches(request, answer->body, answer->body_size, conn->first_number))
+        tally->numbers_right++;
+    else
+        tally->numbers_wrong++;
 }
 
 static void answer_came(struct load *load, struct conn *conn, int64_t now_ns) {
-    load_stats_answer(&load->stats, conn->answer.status, conn->due_ns, now_ns, load->options.deadline_ms);
+    struct load_record *record = record_of(load, conn);
+    conn->event.now_ns = now_ns;
+    bool good = load_stats_answer(&load->stats, &conn->event, &conn->answer,
+                                  load->options.classes[conn->event.class].deadline_ms);
+    check_numbers(load, conn);
+    if (record) {
+        record->latency_us = (float)(now_ns - conn->event.due_ns) / CLOCK_NS_PER_US;
+        record->status = (uint16_t)conn->answer.status;
+        record->good = good;
+    }
     if (conn->answer.closes)
         conn_close(conn);
     else
         conn->state = CONN_IDLE;
     conn_release(load, conn);
-    if (load->options.rate <= 0 && now_ns < load->stop_ns)
+    if (!load->options.open && now_ns < load->stop_ns)
         plan_request(load, now_ns);
 }
 
@@ -252,30 +303,24 @@ static void conn_ready(struct load *load, struct conn *conn, uint32_t events) {
         conn_read(load, conn);
 }
 
-/* A gap of a Poisson process: exponential with the mean gap_ns. */
-static double next_gap_ns(struct load *load) {
-    load->random ^= load->random << 13;
-    load->random ^= load->random >> 7;
-    load->random ^= load->random << 17;
-    double uniform = ((double)(load->random >> 11) + 1) * 0x1p-53;
-    return -load->gap_ns * log(uniform);
-}
-
 /* Sends what is due. Closed loop: connections that are free are those that begin or failed. */
 static void send_due(struct load *load, int64_t now_ns) {
-    if (load->options.rate > 0) {
-        double next_ns = (double)load->next_ns;
-        while (load->next_ns <= now_ns && load->next_ns < load->stop_ns) {
+    if (load->options.open) {
+        for (; load->next_ns <= now_ns && load->next_ns < load->stop_ns;
+             load->next_ns = schedule_next(&load->options.schedule))
             plan_request(load, load->next_ns);
-            next_ns += next_gap_ns(load);
-            load->next_ns = (int64_t)next_ns;
-        }
         return;
     }
     if (now_ns < load->retry_ns || now_ns >= load->stop_ns)
         return;
     for (int count = load->free_count; count > 0; count--)
         plan_request(load, clock_now_ns());
+}
+
+static int64_t give_up_ns(const struct load *load) {
+    if (load->options.give_up_ms <= 0 || !load->oldest)
+        return INT64_MAX;
+    return load->oldest->event.due_ns + (int64_t)(load->options.give_up_ms * CLOCK_NS_PER_MS);
 }
 
 static void mark_window(struct load *load, int64_t now_ns) {
@@ -286,68 +331,117 @@ static void mark_window(struct load *load, int64_t now_ns) {
         load_stats_close_window(stats, load->options.watch_pid);
 }
 
-/* How long epoll may sleep. An open loop sleeps only when the next request is further off than a sleep is coarse. */
-static int wait_ms(const struct load *load, int64_t now_ns) {
+static void earlier_of(int64_t *at_ns, int64_t other_ns) {
+    if (other_ns < *at_ns)
+        *at_ns = other_ns;
+}
+
+/* How long epoll may sleep. */
+static struct timespec wait_time(const struct load *load, int64_t now_ns) {
     const struct load_stats *stats = &load->stats;
-    int64_t wait_ns = ACTIVE_NS;
-    if (load->options.spin)
-        return 0;
-    if (load->options.rate > 0 && load->next_ns < load->stop_ns && load->next_ns - now_ns < wait_ns)
-        wait_ns = load->next_ns - now_ns - CLOCK_NS_PER_MS;
-    int64_t mark_ns = stats->window_begin_ns ? stats->end_ns : stats->begin_ns;
-    if (!stats->window_end_ns && mark_ns - now_ns < wait_ns)
-        wait_ns = mark_ns - now_ns;
-    return wait_ns < 0 ? 0 : (int)(wait_ns / CLOCK_NS_PER_MS);
+    int64_t until_ns = now_ns + RETRY_NS;
+    if (load->options.open && load->next_ns < load->stop_ns)
+        earlier_of(&until_ns, load->next_ns);
+    if (!stats->window_end_ns)
+        earlier_of(&until_ns, stats->window_begin_ns ? stats->end_ns : stats->begin_ns);
+    earlier_of(&until_ns, give_up_ns(load));
+    int64_t wait_ns = load->options.spin || until_ns < now_ns ? 0 : until_ns - now_ns;
+    return (struct timespec){.tv_sec = wait_ns / CLOCK_NS_PER_S, .tv_nsec = wait_ns % CLOCK_NS_PER_S};
 }
 
 static void run(struct load *load) {
     struct epoll_event events[EVENTS];
-    int64_t give_up_ns = load->stop_ns + (int64_t)(load->options.drain_seconds * (double)CLOCK_NS_PER_S);
+    int64_t end_ns = load->stop_ns + (int64_t)(load->options.drain_seconds * (double)CLOCK_NS_PER_S);
     for (;;) {
         int64_t now_ns = clock_now_ns();
         mark_window(load, now_ns);
         send_due(load, now_ns);
-        if (load->stats.window_end_ns && (load->busy_count == 0 || now_ns >= give_up_ns))
+        while (give_up_ns(load) <= now_ns)
+            conn_fail(load, load->oldest, LOAD_ERROR_GAVE_UP);
+        if (load->stats.window_end_ns && (load->busy_count == 0 || now_ns >= end_ns))
             return;
-        int count = epoll_wait(load->epoll, events, EVENTS, wait_ms(load, now_ns));
-        for (int i = 0; i < count; i++)
+        struct timespec wait = wait_time(load, clock_now_ns());
+        int count = epoll_pwait2(load->epoll, events, EVENTS, &wait, NULL);
+        for (int i = 0; i < count; i++) {
+            if (load->options.open && i % EVENTS_BETWEEN_SENDS == 0)
+                send_due(load, clock_now_ns());
             conn_ready(load, events[i].data.ptr, events[i].events);
+        }
     }
 }
 
+static void build_requests(struct load *load) {
+    for (int i = 0; i < load->options.class_count; i++) {
+        const struct load_class *class = &load->options.classes[i];
+        const char *wrong = load_request_build(&load->options, class, &load->requests[i]);
+        if (wrong)
+            die(class->body_path ? class->body_path : class->name, wrong);
+        load->share_sum += class->share;
+        load->numbers = load->numbers || load->requests[i].place_count > 0;
+    }
+}
+
+static void prepare_conn(const struct load *load, struct conn *conn) {
+    size_t largest = 0;
+    conn->fd = -1;
+    conn->answer.body_room = load->numbers ? NUMBERS_BYTES : REASON_BYTES;
+    conn->answer.body = malloc(conn->answer.body_room);
+    for (int i = 0; load->numbers && i < load->options.class_count; i++)
+        largest = load->requests[i].size > largest ? load->requests[i].size : largest;
+    conn->numbered = malloc(largest + 1);
+    if (!conn->answer.body || !conn->numbered)
+        die("start", "no memory");
+}
+
 static void begin(struct load *load) {
-    const struct load_options *options = &load->options;
+    struct load_options *options = &load->options;
     load->epoll = epoll_create1(EPOLL_CLOEXEC);
     load->conns = calloc((size_t)options->connections, sizeof *load->conns);
     load->free = calloc((size_t)options->connections, sizeof *load->free);
     if (load->epoll < 0 || !load->conns || !load->free)
         die("start", strerror(errno));
     for (int i = 0; i < options->connections; i++) {
-        load->conns[i].fd = -1;
+        prepare_conn(load, &load->conns[i]);
         load->free[load->free_count++] = &load->conns[i];
     }
+    load->keeps_records = options->series_path || options->trace_path;
     int64_t now_ns = clock_now_ns();
     load->stats.begin_ns = now_ns + (int64_t)(options->warm_up_seconds * (double)CLOCK_NS_PER_S);
     load->stats.end_ns = load->stats.begin_ns + (int64_t)(options->seconds * (double)CLOCK_NS_PER_S);
     load->stop_ns = load->stats.end_ns;
-    load->random = options->seed * UINT64_C(0x9E3779B97F4A7C15);
-    load->gap_ns = options->rate > 0 ? (double)CLOCK_NS_PER_S / options->rate : 0;
-    load->next_ns = now_ns + (options->rate > 0 ? (int64_t)next_gap_ns(load) : 0);
+    schedule_start(&options->schedule, now_ns, options->seed);
+    load->next_ns = schedule_next(&options->schedule);
 }
 
-/* Counts the requests that no answer came for, and releases everything. */
+/* Counts the requests that no answer came for, and releases everything but the figures. */
 static void finish(struct load *load) {
     for (int i = 0; i < load->options.connections; i++) {
         struct conn *conn = &load->conns[i];
         if ((conn->state == CONN_BUSY || conn->state == CONN_CONNECTING) &&
-            load_stats_measures(&load->stats, conn->due_ns))
-            load->stats.unanswered++;
+            load_stats_measures(&load->stats, conn->event.due_ns))
+            load->stats.tallies[conn->event.class].unanswered++;
         conn_close(conn);
+        free(conn->answer.body);
+        free(conn->numbered);
     }
+    for (int i = 0; i < load->options.class_count; i++)
+        load_request_release(&load->requests[i]);
     close(load->epoll);
     free(load->conns);
     free(load->free);
-    free(load->request);
+}
+
+static void write_files(const struct load *load) {
+    const struct load_options *options = &load->options;
+    const char *wrong = NULL;
+    if (options->percentiles_path && (wrong = load_stats_write_percentiles(&load->stats, options)) != NULL)
+        die(options->percentiles_path, wrong);
+    if (options->series_path &&
+        (wrong = load_records_write_series(&load->records, options, load->stats.begin_ns)) != NULL)
+        die(options->series_path, wrong);
+    if (options->trace_path &&
+        (wrong = load_records_write_trace(&load->records, options, load->stats.begin_ns)) != NULL)
+        die(options->trace_path, wrong);
 }
 
 int main(int argc, char **argv) {
@@ -361,13 +455,18 @@ int main(int argc, char **argv) {
         setrlimit(RLIMIT_NOFILE, &limit);
     }
     signal(SIGPIPE, SIG_IGN);
-    build_request(load);
+    prctl(PR_SET_TIMERSLACK, 1UL); /* sleeps end when they should, not up to 50 us later */
+    build_requests(load);
     find_address(load);
     begin(load);
     run(load);
     finish(load);
     load_stats_print(&load->stats, &load->options);
-    int code = load->stats.answered > 0 ? 0 : 1;
+    write_files(load);
+    uint64_t answered = 0;
+    for (int i = 0; i < load->options.class_count; i++)
+        answered += load->stats.tallies[i].answered;
+    free(load->records.items);
     free(load);
-    return code;
+    return answered > 0 ? 0 : 1;
 }

@@ -6,6 +6,8 @@
 void load_answer_reset(struct load_answer *answer) {
     answer->status = 0;
     answer->closes = false;
+    answer->interim = false;
+    answer->body_size = 0;
     answer->body_left = 0;
     answer->head_size = 0;
 }
@@ -76,28 +78,66 @@ static bool read_head(struct load_answer *answer, size_t size) {
     return has_length || answer->status < 200 || answer->status == 204 || answer->status == 304;
 }
 
-enum load_answer_state load_answer_feed(struct load_answer *answer, const char *data, size_t size) {
+/* Reads up to the end of the head of a final answer. Returns MORE when it needs more, MALFORMED, or WHOLE once the head
+ * is there; *data and *size are what follows it. */
+static enum load_answer_state feed_head(struct load_answer *answer, const char **data, size_t *size) {
     while (answer->status == 0) {
         size_t before = answer->head_size, room = sizeof answer->head - before;
-        size_t taken = size < room ? size : room;
-        if (size == 0)
+        size_t taken = *size < room ? *size : room;
+        if (*size == 0)
             return LOAD_ANSWER_MORE;
-        memcpy(answer->head + before, data, taken);
+        memcpy(answer->head + before, *data, taken);
         answer->head_size += taken;
         size_t from = before < 3 ? 0 : before - 3;
         const char *blank = memmem(answer->head + from, answer->head_size - from, "\r\n\r\n", 4);
         if (!blank)
-            return taken < size || answer->head_size == sizeof answer->head ? LOAD_ANSWER_MALFORMED : LOAD_ANSWER_MORE;
+            return taken < *size || answer->head_size == sizeof answer->head ? LOAD_ANSWER_MALFORMED : LOAD_ANSWER_MORE;
         size_t head_size = (size_t)(blank - answer->head) + 4;
         if (!read_head(answer, head_size))
             return LOAD_ANSWER_MALFORMED;
-        data += head_size - before;
-        size -= head_size - before;
-        if (answer->status < 200)
+        *data += head_size - before;
+        *size -= head_size - before;
+        if (answer->status < 200) {
             load_answer_reset(answer);
+            answer->interim = true;
+        }
     }
-    if (size > answer->body_left)
-        return LOAD_ANSWER_MALFORMED;
-    answer->body_left -= size;
+    return LOAD_ANSWER_WHOLE;
+}
+
+enum load_answer_state load_answer_feed_some(struct load_answer *answer, const char *data, size_t size, size_t *taken) {
+    size_t given = size;
+    enum load_answer_state state = feed_head(answer, &data, &size);
+    *taken = given;
+    if (state != LOAD_ANSWER_WHOLE)
+        return state;
+    size_t part = size < answer->body_left ? size : (size_t)answer->body_left;
+    size_t room = answer->body_room - answer->body_size;
+    size_t kept = part < room ? part : room;
+    if (kept > 0)
+        memcpy(answer->body + answer->body_size, data, kept);
+    answer->body_size += kept;
+    answer->body_left -= part;
+    *taken = given - (size - part);
     return answer->body_left == 0 ? LOAD_ANSWER_WHOLE : LOAD_ANSWER_MORE;
+}
+
+enum load_answer_state load_answer_feed(struct load_answer *answer, const char *data, size_t size) {
+    size_t taken;
+    enum load_answer_state state = load_answer_feed_some(answer, data, size, &taken);
+    return taken < size ? LOAD_ANSWER_MALFORMED : state;
+}
+
+size_t load_answer_reason(const struct load_answer *answer, const char **out) {
+    static const char member[] = "\"reason\"";
+    const char *end = answer->body + answer->body_size;
+    const char *at = answer->body_size > 0 ? memmem(answer->body, answer->body_size, member, sizeof member - 1) : NULL;
+    if (!at)
+        return 0;
+    at += sizeof member - 1;
+    while (at < end && (*at == ' ' || *at == ':'))
+        at++;
+    const char *quote = at < end && *at == '"' ? memchr(at + 1, '"', (size_t)(end - at - 1)) : NULL;
+    *out = at + 1;
+    return quote ? (size_t)(quote - at - 1) : 0;
 }

@@ -36,10 +36,10 @@ class MeasureError(Exception):
 # ---------------------------------------------------------------- models and bodies
 
 
-def write_mlp(path, sizes, seed=1):
-    """A dense network as ONNX: Gemm and Relu for each layer, Softmax at the end, weights of a fixed seed."""
+def dense_layers(sizes, seed, name):
+    """(nodes, weights) from the value `name` to "y": Gemm and Relu for each layer, Softmax at the end."""
     random = numpy.random.default_rng(seed)
-    nodes, tensors, name = [], [], "x"
+    nodes, tensors = [], []
     for index, (inputs, outputs) in enumerate(zip(sizes, sizes[1:]), start=1):
         weights = random.standard_normal((inputs, outputs), dtype=numpy.float32) / numpy.float32(numpy.sqrt(inputs))
         bias = random.standard_normal(outputs, dtype=numpy.float32) * numpy.float32(0.1)
@@ -51,16 +51,56 @@ def write_mlp(path, sizes, seed=1):
             nodes.append(onnx_writer.node("Relu", ["s%d" % index], [name], "relu%d" % index))
         else:
             nodes.append(onnx_writer.node("Softmax", ["s%d" % index], ["y"], "softmax"))
-    inputs, outputs = [onnx_writer.value("x", ["N", sizes[0]])], [onnx_writer.value("y", ["N", sizes[-1]])]
+    return nodes, tensors
+
+
+def write_model(path, nodes, tensors, source, result):
+    """source and result: [name, columns]."""
+    values = [[onnx_writer.value(name, ["N", columns])] for name, columns in (source, result)]
     path = pathlib.Path(path)
     path.parent.mkdir(parents=True, exist_ok=True)
-    path.write_bytes(onnx_writer.model(nodes, tensors, inputs, outputs))
+    path.write_bytes(onnx_writer.model(nodes, tensors, *values))
+    return path
+
+
+def write_mlp(path, sizes, seed=1):
+    """A dense network as ONNX, weights of a fixed seed."""
+    return write_model(path, *dense_layers(sizes, seed, "x"), ["x", sizes[0]], ["y", sizes[-1]])
+
+
+def write_passing_mlp(path, sizes, seed=1):
+    """The same network behind a column that hands the first input on unchanged: y = [x[0], softmax(...)]. Whose row an
+    answer carries can be read off it."""
+    inputs = sizes[0]
+    pick = numpy.zeros((inputs, 1), dtype=numpy.float32)
+    rest = numpy.eye(inputs, dtype=numpy.float32)
+    pick[0, 0], rest[0, 0] = 1, 0
+    nodes, tensors = dense_layers(sizes, seed, "x0")
+    tensors += [
+        onnx_writer.tensor("pick", pick.shape, pick.tobytes()), onnx_writer.tensor("rest", rest.shape, rest.tobytes()),
+    ]
+    nodes = [
+        onnx_writer.node("MatMul", ["x", "rest"], ["x0"], "rest"), *nodes,
+        onnx_writer.node("MatMul", ["x", "pick"], ["id"], "pick"),
+        onnx_writer.node("Concat", ["id", "y"], ["z"], "join", axis=1),
+    ]
+    return write_model(path, nodes, tensors, ["x", inputs], ["z", sizes[-1] + 1])
+
+
+def pixel_texts(columns, seed=2):
+    return ["%.4f" % (pixel / 255) for pixel in numpy.random.default_rng(seed).integers(0, 256, columns)]
+
+
+def write_numbered_body(path, columns, rows=1):
+    """Rows whose first value the load generator replaces by a number of its own for each request."""
+    row = "[%s]" % ",".join(["########", *pixel_texts(columns)[1:]])
+    pathlib.Path(path).write_text('{"instances":[%s]}' % ",".join([row] * rows), encoding="ascii")
     return path
 
 
 def write_bodies(folder, columns, seed=2):
     """One row of pixels (0 to 255, scaled to 0 to 1 with four decimals) as JSON and as raw float32; returns the paths."""
-    texts = ["%.4f" % (pixel / 255) for pixel in numpy.random.default_rng(seed).integers(0, 256, columns)]
+    texts = pixel_texts(columns, seed)
     folder = pathlib.Path(folder)
     json_path, raw_path = folder / "row.json", folder / "row.f32"
     json_path.write_text('{"instances":[[%s]]}' % ",".join(texts), encoding="ascii")
@@ -85,11 +125,11 @@ def raise_descriptor_limit():
     return hard
 
 
-def client_run(command, seconds=120):
-    """Runs a program on the client's core to its end and returns what it printed."""
+def client_run(command, seconds=120, fine=(0,)):
+    """Runs a program on the client's core to its end and returns what it printed. fine: exit codes that are no failure."""
     command = ["taskset", "-c", str(CLIENT_CORE), *map(str, command)]
     done = subprocess.run(command, capture_output=True, timeout=seconds, encoding="utf-8", check=False)
-    if done.returncode != 0:
+    if done.returncode not in fine:
         raise MeasureError("%s ended with %d: %s%s" % (shlex.join(command), done.returncode, done.stderr, done.stdout))
     return done.stdout
 
@@ -101,6 +141,74 @@ def server_core_run(command, seconds=120):
     if done.returncode != 0:
         raise MeasureError("%s ended with %d: %s" % (shlex.join(command), done.returncode, done.stderr))
     return done.stdout
+
+
+def load_command(address, **options):
+    """The load generator's command line; options are its own, with _ for -. A list repeats one."""
+    command = [program("weir-load"), address]
+    for name, value in options.items():
+        for item in value if isinstance(value, list) else [value]:
+            if item is True:
+                command.append("--" + name.replace("_", "-"))
+            elif item is not None and item is not False:
+                command += ["--" + name.replace("_", "-"), item]
+    return list(map(str, command))
+
+
+def run_load(address, **options):
+    """Runs the load generator on the client's core; returns its report. An open loop may stay without any answer."""
+    parts = re.findall(r"([\d.]+)(ms|s|m)(?:,|$)", options.get("schedule") or "")
+    seconds = sum(float(length) * {"ms": 0.001, "s": 1, "m": 60}[unit] for length, unit in parts)
+    seconds += (options.get("seconds") or 5) + (options.get("warm_up") or 0)
+    fine = (0, 1) if options.get("rate") or options.get("schedule") else (0,)
+    return json.loads(client_run(load_command(address, **options), 60 + seconds, fine))
+
+
+class Scrape:
+    """One reading of /metrics."""
+
+    def __init__(self, text):
+        self.series = []
+        for line in text.splitlines():
+            match = re.match(r"([a-zA-Z_:][\w:]*)(?:\{(.*)\})? (\S+)$", line)
+            if match:
+                labels = dict(re.findall(r'(\w+)="((?:[^"\\]|\\.)*)"', match.group(2) or ""))
+                self.series.append((match.group(1), labels, float(match.group(3))))
+
+    def totals(self):
+        totals = {}
+        for name, _, value in self.series:
+            totals[name] = totals.get(name, 0.0) + value
+        return totals
+
+    def sum(self, name, **wanted):
+        """Over the series of that name that have these labels; None if there are none."""
+        found = [value for have, labels, value in self.series if have == name and wanted.items() <= labels.items()]
+        return sum(found) if found else None
+
+    def by(self, name, label, **wanted):
+        """{value of the label: sum}."""
+        out = {}
+        for have, labels, value in self.series:
+            if have == name and wanted.items() <= labels.items():
+                out[labels.get(label)] = out.get(labels.get(label), 0.0) + value
+        return out
+
+
+def histogram_quantile(before, after, share, name, **wanted):
+    """The quantile of what a histogram took in between two readings, in its unit; a straight line within a bucket, as
+    Prometheus draws it. Returns (quantile, count); None for the quantile if there was nothing."""
+    early, late = (scrape.by(name + "_bucket", "le", **wanted) for scrape in (before, after))
+    buckets = sorted((float(bound), count - early.get(bound, 0.0)) for bound, count in late.items())
+    total = buckets[-1][1] if buckets else 0
+    below, low = 0.0, 0.0
+    for bound, count in buckets:
+        if total > 0 and count >= share * total:
+            if bound == float("inf"):
+                return low, total
+            return low + (bound - low) * (share * total - below) / max(1e-12, count - below), total
+        below, low = count, bound
+    return None, total
 
 
 class Server:
@@ -175,32 +283,29 @@ class Server:
         finally:
             connection.close()
 
+    def scrape(self):
+        return Scrape(self.request("GET", "/metrics")[1].decode())
+
     def metrics(self):
         """{name: sum over its series}."""
-        totals = {}
-        for line in self.request("GET", "/metrics")[1].decode().splitlines():
-            match = re.match(r"([a-zA-Z_:][\w:]*)(?:\{.*\})? (\S+)$", line)
-            if match:
-                totals[match.group(1)] = totals.get(match.group(1), 0.0) + float(match.group(2))
-        return totals
+        return self.scrape().totals()
 
     def resident_bytes(self):
         with open("/proc/%d/status" % self.pid, encoding="ascii") as file:
             return int(re.search(r"VmRSS:\s+(\d+) kB", file.read()).group(1)) * 1024
 
     def load(self, body=None, content_type="application/json", **options):
-        """Runs the load generator against it; options are the generator's, with _ for -. Returns its report."""
-        command = [program("bench/load"), self.address, "--watch", self.pid]
+        """Runs the load generator against it. Returns its report."""
         if body is not None:
-            command += ["--body", body, "--content-type", content_type]
-        seconds = 60.0
-        for name, value in options.items():
-            if value is True:
-                command.append("--" + name.replace("_", "-"))
-            elif value is not None and value is not False:
-                command += ["--" + name.replace("_", "-"), value]
-                seconds += value if name in ("seconds", "warm_up") else 0
-        return json.loads(client_run(command, seconds))
+            options = {"body": body, "content_type": content_type, **options}
+        return run_load(self.address, watch=self.pid, **options)
+
+    def place_threads(self):
+        """Leaves the devices' threads on the server's core and moves all others to the client's: for models that keep a
+        core busy by themselves."""
+        for task in pathlib.Path("/proc/%d/task" % self.pid).iterdir():
+            name = (task / "comm").read_text(encoding="utf-8")
+            os.sched_setaffinity(int(task.name), {SERVER_CORE if name.startswith("dev-") else CLIENT_CORE})
 
 
 def weir(model, wait="ready", **options):
@@ -262,7 +367,8 @@ class Report:
     def add(self, text, value, unit, goal=None, digits=2, samples=None, skipped=None):
         """goal: ("<=" | "<" | ">" | "==", number) or None for a figure that is only told; skipped: why there is none."""
         compare = {
-            "<=": lambda a, b: a <= b, "<": lambda a, b: a < b, ">": lambda a, b: a > b, "==": lambda a, b: a == b
+            "<=": lambda a, b: a <= b, ">=": lambda a, b: a >= b, "<": lambda a, b: a < b, ">": lambda a, b: a > b,
+            "==": lambda a, b: a == b,
         }
         verdict = "-" if goal is None else "pass" if not skipped and compare[goal[0]](value, goal[1]) else "MISSED"
         if skipped:

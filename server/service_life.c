@@ -145,7 +145,7 @@ static void load_ready(evutil_socket_t fd, short what, void *context) {
     if (read(fd, &count, sizeof count) != (ssize_t)sizeof count)
         return;
     service->loader_ended = true;
-    if (service->load_code != EXIT_CODE_DONE) {
+    if (service->load_code != EXIT_CODE_DONE || service->phase == SERVICE_ENDED) {
         service->phase = SERVICE_ENDED;
         event_base_loopbreak(service->base);
     }
@@ -171,7 +171,9 @@ static void end(struct service *service, const char *how) {
     log_event(LOG_INFO, "drained", "outcome=%s connections=%u in_flight=%u", how,
               atomic_load(&service->connections.open), atomic_load(&service->api.admission.slots));
     service->phase = SERVICE_ENDED;
-    event_base_loopbreak(service->base);
+    if (service->cut || !service->loader_started || service->loader_ended)
+        event_base_loopbreak(service->base);
+    /* Otherwise the loader's thread is waited for, in load_ready; a second signal does not. */
 }
 
 static void drain(struct service *service) {
@@ -224,7 +226,7 @@ static void signal_ready(evutil_socket_t fd, short what, void *context) {
             log_event(LOG_INFO, "signal", "name=%s", info.ssi_signo == SIGINT ? "SIGINT" : "SIGTERM");
             bool serving = service->loader_ended && !atomic_load(&service->api.device_lost);
             leave(service, info.ssi_signo == SIGINT || !serving);
-        } else if (service->phase != SERVICE_ENDED) {
+        } else {
             service->cut = true;
             end(service, "cut"); /* a second signal */
         }

@@ -1,6 +1,6 @@
 #!/usr/bin/python3
-"""Trains the digits classifier and writes everything that lies beside this script. Deterministic: the same packages
-give the same files.
+"""Trains the digits classifier and writes everything that lies beside this script. The seed is fixed; the last bits depend
+on the BLAS library and the processor.
 
 Needs numpy and scikit-learn (Debian: python3-numpy, python3-sklearn). The data is the test half of the UCI "Optical
 Recognition of Handwritten Digits" set, which scikit-learn ships: 1,797 images of 8 x 8 pixels from 0 to 16.

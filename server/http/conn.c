@@ -238,7 +238,9 @@ void conn_work(struct conn *conn, const char *bytes, size_t size) {
 static void close_idle(struct conn *conn) {
     struct loop *loop = conn->loop;
     char byte;
-    if (recv(conn->transport.fd, &byte, 1, MSG_PEEK | MSG_DONTWAIT) == 1)
+    if (!conn->served) /* it has just connected, and its request is about to come */
+        conn_deadline(conn, loop->now_ns + FINISHING_MS * INT64_C(1000000));
+    else if (recv(conn->transport.fd, &byte, 1, MSG_PEEK | MSG_DONTWAIT) == 1)
         conn_deadline(conn, loop->now_ns + loop->options.head_timeout_ns); /* its event is about to come */
     else
         conn_close(conn);

@@ -165,6 +165,7 @@ void conn_answered(struct conn *conn) {
     if (conn->code != 0)
         conn_count(conn, conn->code, (enum reason)conn->reason);
     conn->code = 0;
+    conn->served = true;
     if (exchange->close) {
         conn_linger(conn);
         return;

@@ -1,8 +1,10 @@
 """The load generator counts what really happened: each test is a server that misbehaves in one way."""
 
+import csv
 import json
 import os
 import pathlib
+import re
 import socket
 import struct
 import subprocess
@@ -11,9 +13,11 @@ import threading
 import time
 import unittest
 
-from harness import WEIR
+import onnx_writer
+from harness import WEIR, Server, eventually
 
-FOLDER = pathlib.Path(WEIR).parent / "bench"
+LOAD = pathlib.Path(WEIR).parent / "weir-load"
+FOLDER = LOAD.parent / "bench"
 OK = b"HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nContent-Length: 4\r\n\r\nwell"
 
 
@@ -85,11 +89,11 @@ def reset(connection):
     connection.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
 
 
-@unittest.skipUnless((FOLDER / "load").exists(), "the load generator is not built (target bench_programs)")
+@unittest.skipUnless(LOAD.exists(), "the load generator is not built (target bench_programs)")
 class LoadTool(unittest.TestCase):
     def run_load(self, address, *options, code=0):
         done = subprocess.run(
-            [str(FOLDER / "load"), address, *map(str, options)],
+            [str(LOAD), address, *map(str, options)],
             capture_output=True, timeout=60, encoding="utf-8", check=False,
         )
         self.assertEqual(done.returncode, code, done.stderr + done.stdout)
@@ -102,6 +106,8 @@ class LoadTool(unittest.TestCase):
         )
         self.assertEqual(report["answered"], sum(report["codes"].values()), report)
         self.assertEqual(report["answered"], report["latency_us"]["all"]["count"], report)
+        for name in ("planned", "sent", "answered", "good", "ok_late", "unanswered"):
+            self.assertEqual(report[name], sum(part[name] for part in report["classes"]), name)
         return report
 
     def run_against(self, act, *options, code=0):
@@ -291,6 +297,141 @@ class LoadTool(unittest.TestCase):
         self.assertEqual(runs[0], runs[1])
         self.assertGreater(len(set(runs)), 1)
 
+    def test_fixed_arrivals_are_as_many_as_the_rate_says(self):
+        report = self.run_against(always(OK), "--rate", 200, "--seconds", 1, "--arrivals", "fixed")
+        self.assertEqual(report["planned"], 200)
+
+    def test_a_schedule_is_followed_part_by_part(self):
+        with tempfile.TemporaryDirectory() as folder:
+            series = pathlib.Path(folder) / "series.csv"
+            report = self.run_against(
+                always(OK), "--schedule", "100/s:200ms, burst 50 in 10ms,0/s:190ms,500/s:0.2s", "--arrivals", "fixed",
+                "--series", series, "--series-ms", 100, "--deadline-ms", 1000,
+            )
+            with open(series, encoding="ascii") as file:
+                lines = list(csv.DictReader(file))
+        self.assertEqual([int(line["offered"]) for line in lines], [10, 10, 50, 0, 50, 50])
+        self.assertEqual([float(line["begin_ms"]) for line in lines], [0, 100, 200, 300, 400, 500])
+        self.assertEqual(sum(int(line["good"]) for line in lines), report["good"])
+        self.assertEqual(report["planned"], 170)
+        self.assertAlmostEqual(report["seconds"], 0.6)
+
+    def test_a_trace_has_a_line_for_every_request(self):
+        def act(connection, number, request):
+            if number % 4 == 0:
+                return "close"
+            connection.sendall(answer(503) if number % 4 == 1 else OK)
+
+        with tempfile.TemporaryDirectory() as folder:
+            trace = pathlib.Path(folder) / "trace.csv"
+            report = self.run_against(act, "--rate", 200, "--seconds", 0.5, "--arrivals", "fixed", "--trace", trace)
+            with open(trace, encoding="ascii") as file:
+                lines = list(csv.DictReader(file))
+        self.assertEqual(len(lines), 100)
+        dues = [float(line["due_us"]) for line in lines]
+        self.assertEqual(dues, sorted(dues))
+        self.assertAlmostEqual(dues[1] - dues[0], 5000, delta=1)
+        counts = {status: sum(line["status"] == status for line in lines) for status in ("0", "200", "503")}
+        self.assertEqual(counts, {
+            "0": sum(report["errors"].values()), "200": report["codes"]["200"], "503": report["codes"]["503"],
+        })
+        self.assertEqual(sum(line["good"] == "1" for line in lines), report["good"])
+
+    def test_the_distribution_of_the_latencies_is_that_of_the_report(self):
+        with tempfile.TemporaryDirectory() as folder:
+            path = pathlib.Path(folder) / "latency.hgrm"
+            report = self.run_against(always(OK), "--seconds", 0.3, "--percentiles", path)
+            text = path.read_text(encoding="ascii")
+        lines = [list(map(float, line.split()[:3])) for line in re.findall(r"^ +[\d.]+ +[\d.]+ +\d+.*$", text, re.M)]
+        shares = [share for _, share, _ in lines]
+        self.assertEqual(shares, sorted(shares))
+        self.assertEqual(shares[-1], 1)
+        self.assertEqual(lines[-1][2], report["codes"]["200"])
+        for value, share, count in lines:
+            self.assertGreaterEqual(count, share * report["codes"]["200"] - 1)
+        median_ms = next(value for value, share, _ in lines if share >= 0.5)
+        self.assertAlmostEqual(median_ms, report["latency_us"]["ok"]["p50"] / 1000, delta=0.001 + median_ms / 500)
+        self.assertIn("Total count    = %12d]" % report["codes"]["200"], text)
+
+    def test_classes_have_their_share_their_heads_and_their_counts(self):
+        def act(connection, number, request):
+            connection.sendall(answer(503, b'{"reason": "full"}') if b"X-Priority: low" in request else OK)
+
+        report = self.run_against(
+            act, "--rate", 1000, "--seconds", 1, "--deadline-ms", 1000, "--connections", 200,
+            "--class", "name=much,share=3,priority=high,timeout-ms=30",
+            "--class", "name=little,share=1,priority=low,path=/other,deadline-ms=50",
+        )
+        much, little = report["classes"]
+        self.assertEqual((much["name"], little["name"]), ("much", "little"))
+        self.assertEqual((much["deadline_ms"], little["deadline_ms"]), (1000, 50))
+        # A quarter of about 1000: within six deviations (6 * 14).
+        self.assertAlmostEqual(little["planned"], report["planned"] / 4, delta=84)
+        self.assertEqual(set(much["codes"]), {"200"})
+        self.assertEqual(set(little["codes"]), {"503"})
+        self.assertEqual(little["reasons"], {"503 full": little["codes"]["503"]})
+        self.assertEqual(report["reasons"], little["reasons"])
+        self.assertEqual(report["refused_from_send_us"]["count"], little["codes"]["503"])
+        for request in self.server.requests:
+            if b"GET /other " in request:
+                self.assertIn(b"\r\nX-Priority: low\r\n", request)
+                self.assertNotIn(b"X-Request-Timeout-Ms", request)
+            else:
+                self.assertIn(b"\r\nX-Priority: high\r\n", request)
+                self.assertIn(b"\r\nX-Request-Timeout-Ms: 30\r\n", request)
+
+    def test_a_client_that_gives_up_closes_its_connection(self):
+        closed = []
+
+        def act(connection, number, request):
+            closed.append(connection.recv(100))  # empty: the client has gone
+            return "close"
+
+        report = self.run_against(act, "--rate", 50, "--seconds", 0.4, "--give-up-ms", 50, "--drain", 2, code=1)
+        self.assertEqual(report["errors"]["gave_up"], report["planned"])
+        self.assertEqual(report["unanswered"], 0)
+        self.assertEqual(set(closed), {b""})
+
+    def numbers_report(self, change):
+        """A server that answers with the rows' first numbers, after `change` was at them."""
+        def act(connection, number, request):
+            rows = json.loads(request.partition(b"\r\n\r\n")[2])["instances"]
+            connection.sendall(answer(200, json.dumps({"predictions": change([[row[0], 0.5] for row in rows])}).encode()))
+
+        with tempfile.TemporaryDirectory() as folder:
+            body = pathlib.Path(folder) / "body.json"
+            body.write_text('{"instances":[[########,1],[########,2]]}', encoding="ascii")
+            return self.run_against(act, "--seconds", 0.2, "--body", body, "--connections", 3)
+
+    def test_each_request_has_numbers_of_its_own_and_answers_are_held_against_them(self):
+        report = self.numbers_report(lambda rows: rows)
+        self.assertEqual(report["numbers"], {"right": report["codes"]["200"], "wrong": 0})
+        numbers = [number for request in self.server.requests for number in re.findall(rb"\[(\d{8}),", request)]
+        self.assertEqual(len(numbers), 2 * len(self.server.requests))
+        self.assertEqual(len(set(numbers)), len(numbers))
+
+    def test_rows_that_are_missing_swapped_or_of_others_are_found(self):
+        for change in (lambda rows: rows[:1], lambda rows: rows[::-1], lambda rows: [[rows[0][0] + 2, 0], rows[1]],
+                       lambda rows: rows + rows[:1], lambda rows: []):
+            report = self.numbers_report(change)
+            self.assertEqual(report["numbers"], {"right": 0, "wrong": report["codes"]["200"]})
+
+    def test_numbers_in_raw_bodies_are_float32(self):
+        def act(connection, number, request):
+            raw = request.partition(b"\r\n\r\n")[2]
+            rows = [raw[at : at + 4] for at in range(0, len(raw), 8)]
+            connection.sendall(answer(200, b"".join(row + bytes(8) for row in rows)))
+
+        with tempfile.TemporaryDirectory() as folder:
+            body = pathlib.Path(folder) / "body.f32"
+            body.write_bytes(b"####\0\0\0\0" * 3)
+            report = self.run_against(
+                act, "--seconds", 0.2, "--body", body, "--content-type", "application/octet-stream"
+            )
+        self.assertEqual(report["numbers"], {"right": report["codes"]["200"], "wrong": 0})
+        raw = self.server.requests[0].partition(b"\r\n\r\n")[2]
+        self.assertEqual(struct.unpack("<6f", raw), (10000000, 0, 10000001, 0, 10000002, 0))
+
     def test_the_cpu_time_of_a_watched_process_is_told(self):
         report = self.run_against(always(OK), "--seconds", 0.3, "--watch", os.getpid())
         self.assertGreater(report["watched_cpu_ns"], 0)
@@ -301,7 +442,14 @@ class LoadTool(unittest.TestCase):
         self.assertIsNone(self.run_against(always(OK), "--seconds", 0.05)["watched_cpu_ns"])
 
     def test_what_cannot_be_understood_is_refused(self):
-        for options in (["nowhere"], ["127.0.0.1:1", "--seconds", "soon"], ["127.0.0.1:1", "--rate", "-1"], ["127.0.0.1:"]):
+        for options in (
+            ["nowhere"], ["127.0.0.1:1", "--seconds", "soon"], ["127.0.0.1:1", "--rate", "-1"], ["127.0.0.1:"],
+            ["127.0.0.1:1", "--schedule", "fast"], ["127.0.0.1:1", "--schedule", "5/s:2h"],
+            ["127.0.0.1:1", "--schedule", "burst 5"], ["127.0.0.1:1", "--schedule", "5/s:1s,"],
+            ["127.0.0.1:1", "--schedule", "5/s:1s", "--rate", "3"], ["127.0.0.1:1", "--arrivals", "never"],
+            ["127.0.0.1:1", "--class", "name"], ["127.0.0.1:1", "--class", "colour=red"],
+            ["127.0.0.1:1", "--class", "share=0"],
+        ):
             with self.subTest(options):
                 self.assertIn("load: ", self.run_load(*options, code=2))
 
@@ -327,6 +475,57 @@ class LoadTool(unittest.TestCase):
             process.kill()
             process.wait()
             process.stderr.close()
+
+
+def write_passing_model(path):
+    """y = x, four columns."""
+    ones = onnx_writer.floats([1.0 if row == column else 0.0 for row in range(4) for column in range(4)])
+    path.write_bytes(
+        onnx_writer.model(
+            [onnx_writer.node("MatMul", ["x", "w"], ["y"])], [onnx_writer.tensor("w", [4, 4], ones)],
+            [onnx_writer.value("x", ["N", 4])], [onnx_writer.value("y", ["N", 4])],
+        )
+    )
+
+
+@unittest.skipUnless((FOLDER / "abuse").exists(), "the misbehaving clients are not built (target bench_programs)")
+class Abuse(unittest.TestCase):
+    """Clients that leave, dribble and send nonsense: every request is in exactly one of the server's counts."""
+
+    def play(self, server, folder, *options):
+        (folder / "row.json").write_text('{"instances":[[########,1,2,3]]}', encoding="ascii")
+        (folder / "big.json").write_text('{"instances":[%s]}' % ",".join(["[1,2,3,4.5]"] * 3000), encoding="ascii")
+        done = subprocess.run(
+            [str(FOLDER / "abuse"), "127.0.0.1:%d" % server.port, "--body", folder / "row.json", "--big",
+             folder / "big.json", *map(str, options)],
+            capture_output=True, timeout=120, encoding="utf-8", check=False,
+        )
+        self.assertEqual(done.returncode, 0, done.stderr + done.stdout)
+        return json.loads(done.stdout)
+
+    def test_the_books_of_clients_and_server_agree(self):
+        for settings in ({}, {"max_concurrency": 2}):
+            with self.subTest(settings), tempfile.TemporaryDirectory() as folder:
+                folder = pathlib.Path(folder)
+                write_passing_model(folder / "model.onnx")
+                with Server(folder / "model.onnx", **settings) as server:
+                    run = self.play(server, folder, "--requests", 3000, "--connections", 32)
+                    eventually(
+                        lambda: server.metrics().total("weir_requests_total", route="/predict") == run["heads"],
+                        what="as many counts as requests (%d)" % run["heads"],
+                    )
+                    page = server.metrics()
+                    heard = sum(run["codes"].values())
+                    self.assertEqual(run["heads"] - heard, run["abandoned"])
+                    for code, count in run["codes"].items():
+                        self.assertGreaterEqual(
+                            page.total("weir_requests_total", route="/predict", code=code), count, code
+                        )
+                    self.assertEqual(
+                        page.total("weir_requests_total", route="other", code=499), run["scripts"]["left_in_head"]
+                    )
+                    self.assertGreater(run["numbers"]["right"], 0)
+                    self.assertEqual(run["numbers"]["wrong"], 0)
 
 
 if __name__ == "__main__":

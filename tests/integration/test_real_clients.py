@@ -55,7 +55,7 @@ class Clients(ServerCase):
 
     @tool("curl")
     def test_curl_waits_for_no_interim_answer(self):
-        rows = json.dumps({"instances": [[1, 2, 3, 4]] * 100000}).encode()
+        rows = json.dumps({"instances": [[1, 2, 3, 4]] * 8000}).encode()
         out = self.curl(
             "-H", "Expect: 100-continue", "--data-binary", "@" + self.body_file(rows), "-o", "/dev/null", "-w",
             "%{http_code} %{time_total}", self.url(),
