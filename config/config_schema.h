@@ -32,9 +32,8 @@ enum config_type { CONFIG_TYPE_INTEGER, CONFIG_TYPE_SIZE, CONFIG_TYPE_STRING, CO
 #define CONFIG_GIB     (INT64_C(1) << 30)
 
 /* X(key, type, unit, least, most, default, reload, sentence). least and most bound the value, or the length of a
- * STRING. The default is text, read by the same parser; NULL is none. An INTEGER whose default is "auto" takes that word
- * for 0. reload: LIVE applies on SIGHUP, FIXED needs a
- * restart. */
+ * STRING. The default is text, read by the same parser; NULL is none. An INTEGER whose default is "auto" takes that
+ * word for 0. reload: LIVE applies on SIGHUP, FIXED needs a restart. */
 /* clang-format off */
 #define CONFIG_KEY_LIST(X) \
     X(host, STRING, "", 1, 255, "127.0.0.1", FIXED, "Address to listen on: a name, IPv4 or IPv6; 0.0.0.0 is every IPv4 address.") \

@@ -65,17 +65,19 @@ HEAD = ["offered", "/s", "good /s", "of capacity", "late", "wasted rows", "200 p
 
 
 def measure_points(contestant, body, options):
-    """(capacity, points): the capacity is the median of closed loops before, between and after the points."""
-    capacities = [capacity_of(contestant, body, options.seconds / 2)]
-    points = []
+    """(capacity, points): the capacity is the median of closed loops before, between and after the points; the points'
+    rates are multiples of the median of those before."""
+    capacity_of(contestant, body, options.seconds / 2)  # warms the server
+    capacities = [capacity_of(contestant, body, options.seconds / 3) for _ in range(3)]
+    first, points = median(capacities), []
     for multiple in options.multiples:
         before = contestant.scrape()
-        run = offer(contestant, body, rate=round(multiple * capacities[0], 1), seconds=options.seconds, warm_up=1.0)
+        run = offer(contestant, body, rate=round(multiple * first, 1), seconds=options.seconds, warm_up=1.0)
         points.append(Point(multiple, run, before, contestant.scrape()))
         if not settle(contestant.address, body):
             say("  %s still works on what is over" % contestant.label)
         capacities.append(capacity_of(contestant, body, options.seconds / 3))
-        say("  %gx: %.0f/s good of %.0f/s" % (multiple, run["good_per_s"], capacities[0]))
+        say("  %gx: %.0f/s good of %.0f/s" % (multiple, run["good_per_s"], first))
     return median(capacities), points
 
 
@@ -137,7 +139,8 @@ def draw(results, multiples, write):
         "200 within %d ms / capacity" % DEADLINE_MS, multiples, 1.2, 0.2,
     )
     for contestant, capacity, points in results:
-        plot.add(contestant.label, [(point.multiple, point.run["good_per_s"] / capacity) for point in points])
+        offered = [point.run["planned"] / point.run["seconds"] / capacity for point in points]
+        plot.add(contestant.label, [(x, point.run["good_per_s"] / capacity) for x, point in zip(offered, points)])
     path = (ROOT / "loadtest" if write else ROOT / "build" / "results") / "overload.svg"
     pathlib.Path(path).parent.mkdir(parents=True, exist_ok=True)
     path.write_text(plot.svg(), encoding="utf-8")
@@ -174,7 +177,7 @@ def curve(bench, report):
         "within %d ms of when the request was due. All requests carry X-Request-Timeout-Ms: %d (mosec and LitServe have the "
         "same limit by their own setting, FastAPI has none). At most 4000 requests wait at one time, and clients leave after "
         "1 s. The capacity is the median of closed loops before, between and after the points; the offered rate is a multiple "
-        "of the first. Late: a 200 after the deadline or a 504, of all 200s and 504s." % (*bench.sizes, DEADLINE_MS, DEADLINE_MS)
+        "of that of the first three. Late: a 200 after the deadline or a 504, of all 200s and 504s." % (*bench.sizes, DEADLINE_MS, DEADLINE_MS)
     )
     return {"servers": kept}
 

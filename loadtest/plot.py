@@ -35,7 +35,8 @@ class Plot:
 
     def x(self, value):
         low, high = math.log(self.x_ticks[0]), math.log(self.x_ticks[-1])
-        return LEFT + (WIDTH - LEFT - RIGHT) * (math.log(value) - low) / (high - low)
+        share = (math.log(max(value, 1e-6)) - low) / (high - low)
+        return LEFT + (WIDTH - LEFT - RIGHT) * min(1.03, max(-0.03, share))
 
     def y(self, value):
         return HEIGHT - BOTTOM - (HEIGHT - TOP - BOTTOM) * min(value, self.y_most) / self.y_most

@@ -9,6 +9,8 @@
 #include "engine/graph/plan.h"
 #include "engine/model/cost_model.h"
 
+enum { LONG_NS = 50 * CLOCK_NS_PER_MS };
+
 struct version {
     atomic_uint references;
     char *model_name;
@@ -35,22 +37,24 @@ static void destroy(struct version *version) {
     free(version);
 }
 
-/* Runs a batch of zeros twice: the first touches all the memory, the second is timed. */
+/* Runs a batch of zeros twice: the first touches all the memory, the second is timed. Where that makes no difference,
+ * since a batch takes long anyway, once is enough. */
 static enum weir_status warm_up(struct version *version, int device, uint32_t rows, struct weir_error *err) {
     const struct backend_ops *ops = version->devices[device]->ops;
     struct backend_model *replica = version->replicas[device];
     enum weir_status status = ops->prepare(replica, rows, err);
     for (int i = 0; i < version->signature.input_count; i++)
         memset(ops->input(replica, 0, i), 0, rows * version->signature.inputs[i].row_bytes);
-    int64_t begin_ns = 0;
-    for (int run = 0; run < 2 && status == WEIR_OK; run++) {
-        begin_ns = clock_now_ns();
+    int64_t took_ns = 0;
+    for (int run = 0; run < 2 && status == WEIR_OK && took_ns < LONG_NS; run++) {
+        int64_t begin_ns = clock_now_ns();
         status = ops->submit(replica, 0, rows, err);
         if (status == WEIR_OK)
             status = ops->wait(replica, 0, err);
+        took_ns = clock_now_ns() - begin_ns;
     }
     if (status == WEIR_OK)
-        cost_model_learn(&version->costs[device], rows, clock_now_ns() - begin_ns);
+        cost_model_learn(&version->costs[device], rows, took_ns);
     return status;
 }
 

@@ -58,7 +58,7 @@ struct conn {
     bool chunked;
     bool body_done; /* llhttp saw the end of the message */
     bool end_of_input;
-    bool served; /* has had an answer */
+    bool served;       /* has had an answer */
     bool skipped_line; /* the one empty line that may precede a request */
     bool dispatching;  /* inside conn_work: whoever closes leaves the freeing to it */
     bool parsing_body; /* inside llhttp: where the body ends is not known yet */
