@@ -191,11 +191,16 @@ enum weir_status batcher_admit(struct batcher *batcher, const struct job *job, i
     return status;
 }
 
-/* Notes an arrival, also of a job that is refused: it tells how fast batches fill, and how much time jobs have. */
+/* Notes an arrival, also of a job that is refused: it tells how fast batches fill. */
 static void note_arrival(struct batcher *batcher, const struct job *job, int64_t now_ns) {
     double passed = (double)(now_ns - batcher->arrival_ns) / RATE_WINDOW_NS;
     batcher->arrival_rate = batcher->arrival_rate * exp(-passed) + job->rows / RATE_WINDOW_NS;
     batcher->arrival_ns = now_ns;
+}
+
+/* Notes how much time an admitted job has. Not of refused ones: who asks for the impossible must not make the batches
+ * of others smaller. */
+static void note_deadline(struct batcher *batcher, const struct job *job, int64_t now_ns) {
     double has_ns = (double)(job->deadline_ns - now_ns), *low = &batcher->short_deadline_ns;
     if (has_ns <= 0)
         return;
@@ -222,6 +227,7 @@ enum weir_status batcher_add(struct batcher *batcher, struct job *job, int64_t n
     if (status == WEIR_OK) {
         job->expected_ns = version_costs(job->version, 0)->samples > 0 ? forecast.done_ns : 0;
         link_job(batcher, job);
+        note_deadline(batcher, job, now_ns);
     }
     pthread_mutex_unlock(&batcher->lock);
     return status;

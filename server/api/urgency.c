@@ -15,29 +15,24 @@ static int64_t read_number(const char *text, uint32_t size) {
     return number;
 }
 
-/* 1 to 8 digits and a unit: H, M, S, m, u, n. Returns -1 if it is malformed. */
+/* 1 to 8 digits and a unit: H, M, S, m, u, n. Returns -1 if it is malformed, INT64_MAX if it is longer than that. */
 static int64_t read_grpc_timeout(const struct request_field *field) {
+    static const struct {
+        char letter;
+        int64_t ns;
+    } units[] = {
+        {'H', 3600 * CLOCK_NS_PER_S}, {'M', 60 * CLOCK_NS_PER_S}, {'S', CLOCK_NS_PER_S},
+        {'m', CLOCK_NS_PER_MS},       {'u', CLOCK_NS_PER_US},     {'n', 1},
+    };
     if (field->value_size < 2 || field->value_size > 9)
         return -1;
-    int64_t number = read_number(field->value, field->value_size - 1);
+    int64_t number = read_number(field->value, field->value_size - 1), ns;
     if (number < 0)
         return -1;
-    switch (field->value[field->value_size - 1]) {
-    case 'H':
-        return number * 3600 * CLOCK_NS_PER_S;
-    case 'M':
-        return number * 60 * CLOCK_NS_PER_S;
-    case 'S':
-        return number * CLOCK_NS_PER_S;
-    case 'm':
-        return number * CLOCK_NS_PER_MS;
-    case 'u':
-        return number * CLOCK_NS_PER_US;
-    case 'n':
-        return number;
-    default:
-        return -1;
-    }
+    for (size_t i = 0; i < sizeof units / sizeof units[0]; i++)
+        if (units[i].letter == field->value[field->value_size - 1])
+            return __builtin_mul_overflow(number, units[i].ns, &ns) ? INT64_MAX : ns;
+    return -1;
 }
 
 /* A number of milliseconds as nanoseconds, bounded by what anybody waits for. */

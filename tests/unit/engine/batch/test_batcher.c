@@ -298,6 +298,7 @@ Test(batcher, a_job_that_cannot_be_in_time_is_refused) {
     cr_assert_eq(try(&later, 1000), WEIR_OK);
     cr_assert_gt(later.job.expected_ns, later.job.submitted_ns);
     cr_assert(batcher_take(batcher, 0, &batch, false));
+    cr_assert_eq(batch.rows, ROWS, "what was refused has no influence on the batches");
     end();
 }
 
