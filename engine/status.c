@@ -9,6 +9,11 @@
 static void make_printable(char *text) {
     size_t left = strlen(text);
     while (left > 0) {
+        if (*text >= 0x20 && *text < 0x7F) { /* nearly always */
+            text++;
+            left--;
+            continue;
+        }
         size_t n = utf8_length(text, left);
         if (n == 0 || (unsigned char)*text < 0x20 || *text == 0x7F) {
             *text = '?';

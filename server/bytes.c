@@ -63,23 +63,42 @@ void bytes_printf(struct bytes *bytes, const char *format, ...) {
     va_end(again);
 }
 
+/* How many bytes of text stand for themselves in a JSON string. */
+static size_t plain_run(const char *text, size_t size) {
+    size_t n = 0;
+    while (n < size && (unsigned char)text[n] >= 0x20 && (unsigned char)text[n] < 0x7F && text[n] != '"' &&
+           text[n] != '\\')
+        n++;
+    return n;
+}
+
 void bytes_json_string(struct bytes *bytes, const char *text, size_t size) {
-    bytes_text(bytes, "\"");
+    bytes_append(bytes, "\"", 1);
     while (size > 0) {
-        unsigned char c = (unsigned char)*text;
-        size_t n = utf8_length(text, size);
-        if (n == 0) {
+        size_t n = plain_run(text, size);
+        if (n > 0) {
+            bytes_append(bytes, text, n);
+        } else if ((n = utf8_length(text, size)) == 0) {
             bytes_text(bytes, "\xEF\xBF\xBD");
             n = 1;
-        } else if (c == '"' || c == '\\') {
-            bytes_printf(bytes, "\\%c", c);
-        } else if (c < 0x20 || c == 0x7F) {
-            bytes_printf(bytes, "\\u%04x", c);
+        } else if (*text == '"' || *text == '\\') {
+            bytes_append(bytes, *text == '"' ? "\\\"" : "\\\\", 2);
+        } else if ((unsigned char)*text < 0x20 || *text == 0x7F) {
+            bytes_printf(bytes, "\\u%04x", (unsigned char)*text);
         } else {
             bytes_append(bytes, text, n);
         }
         text += n;
         size -= n;
     }
-    bytes_text(bytes, "\"");
+    bytes_append(bytes, "\"", 1);
+}
+
+void bytes_number(struct bytes *bytes, uint64_t value) {
+    char digits[20];
+    int count = sizeof digits;
+    do
+        digits[--count] = (char)('0' + value % 10);
+    while ((value /= 10) > 0);
+    bytes_append(bytes, digits + count, sizeof digits - (size_t)count);
 }

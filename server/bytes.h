@@ -4,6 +4,7 @@
 
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
 
 struct bytes {
     char *data;
@@ -19,6 +20,9 @@ char *bytes_reserve(struct bytes *bytes, size_t more);
 void bytes_append(struct bytes *bytes, const void *data, size_t size);
 void bytes_text(struct bytes *bytes, const char *text);
 void bytes_printf(struct bytes *bytes, const char *format, ...) __attribute__((format(printf, 2, 3)));
+
+/* Appends value in decimal. */
+void bytes_number(struct bytes *bytes, uint64_t value);
 
 /* Appends text as a JSON string with its quotes. Bytes that are not UTF-8 become U+FFFD. */
 void bytes_json_string(struct bytes *bytes, const char *text, size_t size);

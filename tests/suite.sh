@@ -91,7 +91,7 @@ replay() {
 
 case ${1:-} in
 integration)
-    cmake --preset dev >/dev/null && cmake --build --preset dev --target weir || exit 1
+    cmake --preset dev >/dev/null && cmake --build --preset dev --target weir bench_programs || exit 1
     WEIR=${WEIR:-$PWD/build/weir} exec "$PYTHON" tests/integration/run.py "${@:2}"
     ;;
 all)

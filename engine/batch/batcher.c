@@ -175,11 +175,11 @@ static enum weir_status admit(struct batcher *batcher, const struct job *job, in
     }
     double needed_ns = (double)(out->done_ns - now_ns + batcher->options.max_queue_delay_ns) * SLACK;
     if (needed_ns > (double)(job->deadline_ns - now_ns))
-        return weir_fail(err, WEIR_TOO_LATE, "the answer would take about %.1f ms, %.1f ms are left", needed_ns / 1e6,
-                         (double)(job->deadline_ns - now_ns) / 1e6);
+        return weir_fail(err, WEIR_TOO_LATE, "the answer would take about %lld us, %lld us are left",
+                         (long long)needed_ns / 1000, (long long)(job->deadline_ns - now_ns) / 1000);
     /* A device that stalls says nothing about the length of the queue: that is the deadlines' business, above. */
     if ((double)(out->wait_ns - over_ns) > (double)target_ns * TARGET_SHARE[job->priority])
-        return weir_fail(err, WEIR_BUSY, "the wait for a turn would be about %.1f ms", (double)out->wait_ns / 1e6);
+        return weir_fail(err, WEIR_BUSY, "the wait for a turn would be about %lld us", (long long)out->wait_ns / 1000);
     return WEIR_OK;
 }
 

@@ -22,12 +22,14 @@ enum {
 
 static void ready(evutil_socket_t fd, short what, void *context) {
     struct conn *conn = context;
+    struct loop *loop = conn->loop;
     (void)fd;
-    loop_now(conn->loop);
+    loop_event(loop);
     if (what & EV_WRITE)
         conn_flush(conn);
     else
-        conn_read(conn);
+        conn_read(conn); /* conn may be gone */
+    loop_breathe(loop);
 }
 
 void conn_watch(struct conn *conn, short what) {

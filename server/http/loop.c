@@ -20,6 +20,11 @@ static const struct loop_options default_options = {
     .framing = {.target_bytes = 8 * 1024, .head_bytes = 16 * 1024, .header_count = 64},
 };
 
+enum {
+    BREATH_US = 500,
+    AT_ONCE_US = 50, /* a turn that begins this soon after the last did not wait for anything */
+};
+
 static void mailbox_ready(evutil_socket_t fd, short what, void *context) {
     struct loop *loop = context;
     (void)fd;
@@ -99,11 +104,40 @@ void loop_close(struct loop *loop) {
     loop->read_bytes = NULL;
 }
 
+void loop_event(struct loop *loop) {
+    loop_now(loop);
+    if (loop->turn_ns != 0)
+        return;
+    loop->turn_ns = loop->breath_ns = loop->now_ns;
+    /* After a sleep what is read has just come; without one it may have waited for as long as the turn before took. */
+    loop->arrival_ns = loop->now_ns;
+    if (loop->now_ns - loop->ended_ns < AT_ONCE_US * CLOCK_NS_PER_US)
+        loop->arrival_ns -= loop->length_ns;
+}
+
+static void end_turn(struct loop *loop) {
+    if (loop->turn_ns == 0)
+        return; /* no connection had an event */
+    loop->ended_ns = clock_now_ns();
+    loop->length_ns = loop->ended_ns - loop->turn_ns;
+    loop->turn_ns = 0;
+}
+
+void loop_breathe(struct loop *loop) {
+    if (loop->now_ns - loop->breath_ns < BREATH_US * CLOCK_NS_PER_US)
+        return;
+    loop->breath_ns = loop->now_ns;
+    mailbox_deliver(&loop->mailbox);
+    if (loop->end_of_turn)
+        loop->end_of_turn(loop, loop->end_of_turn_context);
+}
+
 void loop_run(struct loop *loop) {
     while (!loop->stop) {
         /* One turn: wait, then run everything that was ready. */
         event_base_loop(loop->base, loop->paced ? EVLOOP_NONBLOCK : EVLOOP_ONCE);
         conn_resume_paced(loop);
+        end_turn(loop);
         if (loop->end_of_turn)
             loop->end_of_turn(loop, loop->end_of_turn_context);
     }

@@ -33,8 +33,12 @@ struct loop {
     struct event_base *base;
     struct event *mailbox_event;
     struct event *timer;
-    int64_t timer_ns; /* what the timer is set to; DEADLINE_NEVER if it is not */
-    int64_t now_ns;   /* read once a turn, and again by loop_now after long work */
+    int64_t timer_ns;            /* what the timer is set to; DEADLINE_NEVER if it is not */
+    int64_t now_ns;              /* read once a turn, and again by loop_now after long work */
+    int64_t turn_ns;             /* when the turn's first event was handled; 0 between turns */
+    int64_t arrival_ns;          /* the earliest that what this turn reads can have arrived */
+    int64_t ended_ns, length_ns; /* of the turn before */
+    int64_t breath_ns;           /* when loop_breathe last did something */
     struct deadlines deadlines;
     struct mailbox mailbox;
     struct conn *conns; /* all open connections */
@@ -72,6 +76,13 @@ void loop_stop(struct loop *loop);
 
 /* Reads the clock anew into now_ns. */
 int64_t loop_now(struct loop *loop);
+
+/* A connection's event begins. */
+void loop_event(struct loop *loop);
+
+/* After a connection's event: in a long turn, with many requests, results that are back and jobs that were submitted do
+ * not wait for its end. May close any connection. */
+void loop_breathe(struct loop *loop);
 
 /* Sets a deadline, and the timer with it. */
 void loop_set_deadline(struct loop *loop, struct deadline *deadline, int64_t at_ns);

@@ -82,9 +82,15 @@ int reply_code(enum weir_status status, enum reason *reason) {
 static void write_error(struct bytes *out, const struct reply_error *error, const char *text) {
     bytes_text(out, "{\"error\":");
     bytes_json_string(out, text, strlen(text));
-    bytes_printf(out, ",\"code\":%d,\"reason\":\"%s\"", error->code, reason_text(error->reason));
-    if (error->retry_after_ms > 0)
-        bytes_printf(out, ",\"retry_after_ms\":%u", error->retry_after_ms);
+    bytes_text(out, ",\"code\":");
+    bytes_number(out, (uint64_t)error->code);
+    bytes_text(out, ",\"reason\":\"");
+    bytes_text(out, reason_text(error->reason));
+    bytes_text(out, "\"");
+    if (error->retry_after_ms > 0) {
+        bytes_text(out, ",\"retry_after_ms\":");
+        bytes_number(out, error->retry_after_ms);
+    }
     bytes_text(out, "}");
 }
 

@@ -93,3 +93,15 @@ Test(bytes, bytes_that_are_not_utf8_become_the_replacement_character) {
     expect_json("\xE2\x82", 2, "\"\xEF\xBF\xBD\xEF\xBF\xBD\"");
     expect_json("\xED\xA0\x80", 3, "\"\xEF\xBF\xBD\xEF\xBF\xBD\xEF\xBF\xBD\"");
 }
+
+Test(bytes, numbers_are_decimal) {
+    struct bytes bytes = {0};
+    bytes_number(&bytes, 0);
+    bytes_text(&bytes, " ");
+    bytes_number(&bytes, 1234567890);
+    bytes_text(&bytes, " ");
+    bytes_number(&bytes, UINT64_MAX);
+    bytes_append(&bytes, "", 1);
+    cr_assert_str_eq(bytes.data, "0 1234567890 18446744073709551615");
+    bytes_release(&bytes);
+}
