@@ -112,8 +112,9 @@ if stage build build dev; then
         stage numbers one build/tests/number_check
     fi
 fi
-if stage build-tsan build tsan race_programs; then
+if stage build-tsan build tsan race_programs && stage build-tsan-weir build tsan weir; then
     stage race programs build/tsan -R '^race[.]'
+    stage integration-tsan integration "$PWD/build/tsan/weir" batching admission lifecycle limits
 fi
 if stage build-asan build asan; then
     stage unit-asan programs build/asan
