@@ -23,6 +23,7 @@ trap cleanup EXIT
 
 # start MODEL FLAG...: a server on a free port; sets server and port.
 start() {
+    : >"$work/log"
     "$weir" serve "$1" --port 0 --max-body-bytes 1MiB "${@:2}" 2>"$work/log" &
     server=$!
     local tries
