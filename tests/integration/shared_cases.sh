@@ -120,7 +120,8 @@ for file in "$cases"/[0-9]*; do
     34-*.sh) DEADLINE=3 scenario "$file" 127.0.0.1 "$port" ;;
     32-*.sh | 35-*.sh)
         stop
-        start "$work/slow/demo" --batch-size 1 --max-concurrency 20 --drain-delay-ms 1000 --timeout-ms 60000
+        start "$work/slow/demo" --batch-size 1 --max-concurrency 20 --drain-delay-ms 1000 --timeout-ms 60000 \
+            --queue-delay-target-ms 60000
         if [[ $number == 32 ]]; then
             SLOW=1 scenario "$file" 127.0.0.1 "$port"
         else
