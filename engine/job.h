@@ -2,7 +2,6 @@
 #ifndef WEIR_ENGINE_JOB_H
 #define WEIR_ENGINE_JOB_H
 
-#include <stdatomic.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -49,7 +48,6 @@ struct job {
     uint32_t parts_out;
     bool queued;
     bool ending; /* done is about to be called */
-    atomic_bool cancelled;
 };
 
 #endif

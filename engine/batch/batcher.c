@@ -3,6 +3,7 @@
 #include <assert.h>
 #include <math.h>
 #include <pthread.h>
+#include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
@@ -220,7 +221,6 @@ enum weir_status batcher_add(struct batcher *batcher, struct job *job, int64_t n
     job->status = WEIR_OK;
     job->ending = false;
     job->next = NULL;
-    atomic_store_explicit(&job->cancelled, false, memory_order_relaxed);
     pthread_mutex_lock(&batcher->lock);
     note_arrival(batcher, job, now_ns);
     enum weir_status status = admit(batcher, job, now_ns, &forecast, err);
@@ -249,7 +249,6 @@ bool batcher_cancel(struct batcher *batcher, struct job *job) {
     bool yours = job->parts_out == 0 && !job->ending;
     if (!yours && job->rows_taken < job->rows && job->status == WEIR_OK)
         job->status = WEIR_CANCELLED; /* the rows never taken are not waited for */
-    atomic_store_explicit(&job->cancelled, true, memory_order_relaxed);
     pthread_mutex_unlock(&batcher->lock);
     return yours;
 }

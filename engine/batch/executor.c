@@ -1,5 +1,6 @@
 #include "engine/batch/executor.h"
 
+#include <assert.h>
 #include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
@@ -31,6 +32,7 @@ static enum weir_status submit(struct executor *executor, int slot, uint32_t fir
     struct batch *batch = &executor->batches[slot];
     const struct signature *signature = version_signature(batch->version);
     struct backend_model *replica = replica_of(executor, batch);
+    assert(thread_is(THREAD_DEVICE));
     void *inputs[MAX_TENSORS];
     for (int i = 0; i < signature->input_count; i++)
         inputs[i] = ops->input(replica, slot, i);

@@ -9,6 +9,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include "engine/thread.h"
 #include "server/http/listener.h"
 #include "server/http/loop.h"
 #include "server/observe/metrics.h"
@@ -24,6 +25,7 @@ static void ready(evutil_socket_t fd, short what, void *context) {
     struct conn *conn = context;
     struct loop *loop = conn->loop;
     (void)fd;
+    assert(thread_is(THREAD_LOOP));
     loop_event(loop);
     if (what & EV_WRITE)
         conn_flush(conn);

@@ -213,7 +213,6 @@ static void begin_exchange(struct conn *conn, const char *head, size_t size, boo
     exchange->head_only = request.method == HTTP_HEAD;
     exchange->close = !request.keep_alive || loop->draining;
     exchange->expects_continue = request.framing.expect_continue && !more_follows;
-    exchange->replied = false;
     exchange->with_model = false;
     exchange->call = NULL;
     conn->chunked = request.framing.chunked;

@@ -104,7 +104,6 @@ void conn_unhold(struct conn *conn) {
 void exchange_reply(struct exchange *exchange, const struct reply *reply) {
     struct conn *conn = exchange->conn;
     char head[HEAD_BYTES];
-    exchange->replied = true;
     /* A client that was not told to send its body, or has too much of it left, is not waited for. */
     bool too_much = !conn->body_done && !conn->chunked && conn->body_left > CONN_DISCARD_BYTES;
     if (reply->close || too_much || (exchange->expects_continue && !conn->body_done))

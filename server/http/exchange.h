@@ -73,7 +73,6 @@ struct exchange {
     bool head_only; /* HEAD: the answer has no body */
     bool close;     /* the connection ends with this answer */
     bool expects_continue;
-    bool replied;
     bool with_model; /* counted under the model's name */
 };
 
