@@ -2,6 +2,7 @@
 
 #include <criterion/criterion.h>
 #include <sched.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <string.h>
 
