@@ -9,6 +9,7 @@ What happens when more is asked of weir than it can do. Each part stands alone; 
   burst      2,000 requests in 10 ms
   mixed      deadlines of 30, 100 and 400 ms, and priorities, beside a replay of the same arrivals
   health     /health and /metrics at 10 times the capacity, and while 1,000 connections dribble
+  delay      what max_queue_delay_us costs and gains
   refusal    the CPU of a refusal against that of a bare server's answer
   accounts   clients that misbehave in every way: is every request in exactly one count?
   soak       the same for --minutes, with reloads: does memory grow?
@@ -25,6 +26,7 @@ import tempfile
 
 import overload_accounts
 import overload_curve
+import overload_delay
 import overload_parts
 from measure import MeasureError, Report, begin, raise_descriptor_limit
 from overload_tools import Bench, say
@@ -36,6 +38,7 @@ PARTS = {
     "burst": overload_parts.burst,
     "mixed": overload_parts.mixed,
     "health": overload_parts.health,
+    "delay": overload_delay.delay,
     "refusal": overload_parts.refusal,
     "accounts": overload_accounts.accounts,
     "soak": overload_accounts.soak,
