@@ -11,6 +11,8 @@
 #define CHOICE(name, text) text,
 static const char *const device_choices[] = {CONFIG_DEVICE_LIST(CHOICE) NULL};
 static const char *const admission_choices[] = {CONFIG_ADMISSION_LIST(CHOICE) NULL};
+static const char *const precision_choices[] = {CONFIG_PRECISION_LIST(CHOICE) NULL};
+static const char *const invariance_choices[] = {CONFIG_INVARIANCE_LIST(CHOICE) NULL};
 static const char *const log_level_choices[] = {CONFIG_LOG_LEVEL_LIST(CHOICE) NULL};
 #undef CHOICE
 

@@ -15,15 +15,24 @@ struct config;
 
 #define CONFIG_ADMISSION_LIST(X) X(PREDICT, "predict") X(FIFO, "fifo")
 
-#define CONFIG_DEVICE_ENUM(name, text)    CONFIG_DEVICE_##name,
-#define CONFIG_ADMISSION_ENUM(name, text) CONFIG_ADMISSION_##name,
-#define CONFIG_LOG_LEVEL_ENUM(name, text) CONFIG_LOG_LEVEL_##name,
+#define CONFIG_PRECISION_LIST(X)  X(FP32, "fp32") X(BF16, "bf16") X(INT8, "int8")
+#define CONFIG_INVARIANCE_LIST(X) X(OFF, "off") X(BUCKET, "bucket") X(STRICT, "strict")
+
+#define CONFIG_DEVICE_ENUM(name, text)     CONFIG_DEVICE_##name,
+#define CONFIG_ADMISSION_ENUM(name, text)  CONFIG_ADMISSION_##name,
+#define CONFIG_LOG_LEVEL_ENUM(name, text)  CONFIG_LOG_LEVEL_##name,
+#define CONFIG_PRECISION_ENUM(name, text)  CONFIG_PRECISION_##name,
+#define CONFIG_INVARIANCE_ENUM(name, text) CONFIG_INVARIANCE_##name,
 enum config_device { CONFIG_DEVICE_LIST(CONFIG_DEVICE_ENUM) CONFIG_DEVICE_COUNT };
 enum config_admission { CONFIG_ADMISSION_LIST(CONFIG_ADMISSION_ENUM) CONFIG_ADMISSION_COUNT };
 enum config_log_level { CONFIG_LOG_LEVEL_LIST(CONFIG_LOG_LEVEL_ENUM) CONFIG_LOG_LEVEL_COUNT };
+enum config_precision { CONFIG_PRECISION_LIST(CONFIG_PRECISION_ENUM) CONFIG_PRECISION_COUNT };
+enum config_invariance { CONFIG_INVARIANCE_LIST(CONFIG_INVARIANCE_ENUM) CONFIG_INVARIANCE_COUNT };
 #undef CONFIG_DEVICE_ENUM
 #undef CONFIG_ADMISSION_ENUM
 #undef CONFIG_LOG_LEVEL_ENUM
+#undef CONFIG_PRECISION_ENUM
+#undef CONFIG_INVARIANCE_ENUM
 
 /* INTEGER and SIZE are int64_t (SIZE takes KiB, MiB, GiB), STRING is char *, ENUM is enum config_<key>. */
 enum config_type { CONFIG_TYPE_INTEGER, CONFIG_TYPE_SIZE, CONFIG_TYPE_STRING, CONFIG_TYPE_ENUM };
@@ -44,6 +53,8 @@ enum config_type { CONFIG_TYPE_INTEGER, CONFIG_TYPE_SIZE, CONFIG_TYPE_STRING, CO
     X(device, ENUM, "", 0, 0, "auto", FIXED, "Where batches run; auto falls back to the CPU and says so, cuda does not.") \
     X(gpu_count, INTEGER, "devices", 1, 16, "1", FIXED, "GPUs to use when the device is a GPU.") \
     X(cpu_threads, INTEGER, "threads", 1, 1024, "1", FIXED, "Threads that compute one batch on the CPU.") \
+    X(precision, ENUM, "", 0, 0, "fp32", FIXED, "Numbers in which weights are multiplied, where the processor has them.") \
+    X(invariance, ENUM, "", 0, 0, "off", FIXED, "strict: an answer's bits do not depend on its batch; bucket: few sizes.") \
     X(batch_size, INTEGER, "rows", 1, 65536, "32", FIXED, "Most rows in one batch; larger requests are split.") \
     X(max_queue_delay_us, INTEGER, "us", 0, 1000000, "0", LIVE, "How long an idle device waits for a batch to fill; 0 starts at once.") \
     X(admission, ENUM, "", 0, 0, "predict", FIXED, "predict refuses what will not be in time; fifo drops what has expired.") \

@@ -1,12 +1,12 @@
 #include "engine/engine.h"
 
 #include <pthread.h>
-#include <sched.h>
 #include <stdlib.h>
 
 #include "engine/batch/batcher.h"
 #include "engine/batch/executor.h"
 #include "engine/clock.h"
+#include "engine/cpus.h"
 #include "engine/device/backend.h"
 #include "engine/model/cost_model.h"
 #include "engine/model/model.h"
@@ -28,10 +28,7 @@ struct engine {
 
 /* An idle device looks for work a moment before it sleeps, but only where another core can bring some meanwhile. */
 static int64_t spin_ns(void) {
-    cpu_set_t cpus;
-    if (sched_getaffinity(0, sizeof cpus, &cpus) != 0 || CPU_COUNT(&cpus) < 2)
-        return 0;
-    return SPIN_US * CLOCK_NS_PER_US;
+    return cpus_available() < 2 ? 0 : SPIN_US * CLOCK_NS_PER_US;
 }
 
 enum weir_status engine_open(const struct engine_options *options, struct engine **out, struct weir_error *err) {
@@ -141,6 +138,8 @@ struct version_info engine_describe(const struct version *version) {
         .signature = version_signature(version),
         .batch_rows = version_batch_rows(version),
         .fixed_batch = version_fixed_batch(version),
+        .notice = version_notice(version),
+        .batching = version_batching(version),
         .load_ns = version_load_ns(version),
     };
 }
@@ -197,6 +196,7 @@ void engine_status(struct engine *engine, struct engine_status *out) {
         .device_description = engine->inventory.devices[0]->description,
         .device_fell_back = engine->inventory.fell_back,
         .device_count = engine->inventory.count,
+        .cpu_threads = engine->inventory.cpu_threads,
         .queued_jobs = load.queued_jobs,
         .queued_rows = load.queued_rows,
         .running_rows = load.running_rows,

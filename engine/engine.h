@@ -65,13 +65,15 @@ struct version_info {
     const struct signature *signature;
     uint32_t batch_rows;  /* most rows of a batch of it */
     uint32_t fixed_batch; /* the batch its file was exported with; 0 if free */
+    const char *notice;   /* what people should know of how it is computed; "" if nothing */
+    const char *batching; /* why its rows run one at a time, in words; "" if they need not */
     int64_t load_ns;
 };
 struct version_info engine_describe(const struct version *version);
 
-/* Would this job be taken now? Only version, rows, deadline_ns and priority are looked at; when the rows are not known
- * yet, 1 will do. *wait_ns is how long it would wait for its turn, whatever the answer. Errors: TOO_LATE (it is not
- * expected to be done in time), BUSY (the wait is over the delay target), DRAINING. thread: any. */
+/* Would this job be taken now? Only version, dims, deadline_ns and priority are looked at; what is not known yet may be
+ * left out: one row, no free sizes. *wait_ns is how long it would wait for its turn, whatever the answer. Errors:
+ * TOO_LATE (it is not expected to be done in time), BUSY (the wait is over the delay target), DRAINING. thread: any. */
 enum weir_status engine_admit(struct engine *engine, struct job *job, int64_t *wait_ns,
                               struct weir_error *err) WEIR_CHECKED;
 
@@ -95,6 +97,7 @@ struct engine_status {
     const char *device_description; /* what it is */
     bool device_fell_back;
     int device_count;
+    int cpu_threads; /* of one batch on the CPU: as configured, or what the process may use */
     uint32_t queued_jobs, queued_rows, running_rows;
     bool stuck; /* a batch has run far longer than it should */
 };

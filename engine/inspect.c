@@ -2,8 +2,10 @@
 
 #include <inttypes.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "engine/graph/describe.h"
+#include "engine/graph/operators.h"
 #include "engine/graph/plan.h"
 #include "engine/model/repository.h"
 
@@ -52,4 +54,25 @@ out:
     plan_destroy(plan);
     repository_listing_release(&listing);
     return status;
+}
+
+static int compare(const void *a, const void *b) {
+    return strcmp(*(const char *const *)a, *(const char *const *)b);
+}
+
+enum weir_status inspect_operators(FILE *out, struct weir_error *err) {
+    size_t count = 0;
+    while (operators_name(count))
+        count++;
+    const char **names = calloc(count + 1, sizeof *names);
+    if (!names)
+        return weir_fail(err, WEIR_NO_MEMORY, "no memory for %zu names", count);
+    for (size_t i = 0; i < count; i++)
+        names[i] = operators_name(i);
+    names[count++] = "If"; /* taken into the graph before operators are looked at */
+    qsort(names, count, sizeof *names, compare);
+    for (size_t i = 0; i < count; i++)
+        fprintf(out, "%s\n", names[i]);
+    free(names);
+    return WEIR_OK;
 }

@@ -16,4 +16,7 @@ enum weir_status inspect_versions(const char *model_path, const char *model_name
  * repository_scan and plan_load; NOT_FOUND when there is no version. */
 enum weir_status inspect_model(const char *model_path, FILE *out, struct weir_error *err) WEIR_CHECKED;
 
+/* Writes the names of the operators that models may have, sorted, a line each, to out. Errors: NO_MEMORY. */
+enum weir_status inspect_operators(FILE *out, struct weir_error *err) WEIR_CHECKED;
+
 #endif

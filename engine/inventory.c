@@ -5,6 +5,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "engine/cpus.h"
 #include "engine/device/backend.h"
 
 /* Why CUDA cannot serve here. */
@@ -25,7 +26,16 @@ enum weir_status inventory_open(const struct inventory_options *options, struct 
     inventory.devices = calloc(1, sizeof(struct backend *));
     if (!inventory.devices)
         return weir_fail(err, WEIR_NO_MEMORY, "no memory for the device list");
-    struct backend_options cpu = {.threads = options->cpu_threads};
+    static const enum backend_precision precisions[] = {
+        [INVENTORY_FP32] = BACKEND_FP32, [INVENTORY_BF16] = BACKEND_BF16, [INVENTORY_INT8] = BACKEND_INT8};
+    static const enum backend_invariance invariances[] = {[INVENTORY_VARIANT] = BACKEND_VARIANT,
+                                                          [INVENTORY_BUCKET] = BACKEND_BUCKET,
+                                                          [INVENTORY_STRICT] = BACKEND_STRICT};
+    int available = cpus_available();
+    inventory.cpu_threads = options->cpu_threads < available ? options->cpu_threads : available;
+    struct backend_options cpu = {.threads = inventory.cpu_threads,
+                                  .precision = precisions[options->precision],
+                                  .invariance = invariances[options->invariance]};
     enum weir_status status = backend_cpu_open(&cpu, &inventory.devices[0], err);
     if (status != WEIR_OK) {
         free(inventory.devices);

@@ -7,14 +7,16 @@
 #include <stdint.h>
 
 #include "engine/status.h"
+#include "engine/tensor.h"
 
 struct version;
 
-/* One tensor of a job: rows * row_bytes bytes, row-major. Which one it is follows from its index in the version's
- * signature. */
+/* One tensor of a job: rows * row_bytes bytes, row after row (row_bytes in all where its spec has no batch dimension).
+ * Which one it is follows from its index in the version's signature. */
 struct job_tensor {
     void *data;
     size_t row_bytes;
+    struct tensor_shape row; /* the shape of one row */
 };
 
 /* Who is refused first when there is not room for all. The queue itself is in order of arrival. */
@@ -24,17 +26,20 @@ enum job_priority { JOB_NORMAL, JOB_HIGH, JOB_LOW, JOB_PRIORITY_COUNT };
 struct job {
     /* Set by the submitter, read-only for the engine. */
     struct version *version; /* the job holds a reference */
-    uint64_t shape_key;      /* only jobs of the same version and key share a batch; 0 when all dimensions are fixed */
-    uint32_t rows;           /* at least 1 */
-    struct job_tensor *inputs;  /* in the signature's order, each rows long */
-    struct job_tensor *outputs; /* likewise; memory of the submitter, written by the engine */
-    int64_t deadline_ns;        /* clock_now_ns time by which the results must be there */
+    struct tensor_dims
+        dims; /* rows (at least 1) and free sizes; jobs of the same version and free sizes share batches */
+    struct job_tensor *inputs; /* in the signature's order */
+    struct job_tensor
+        *outputs;        /* likewise; written by the engine. Where data is NULL the engine takes it with malloc and
+                          * sets row and row_bytes, for the submitter to free: outputs with free dimensions */
+    int64_t deadline_ns; /* clock_now_ns time by which the results must be there */
     enum job_priority priority;
     void (*done)(struct job *); /* thread: device. Exactly once after engine_submit returned OK. Must not block. */
     void *owner;                /* free for the submitter */
 
     /* Set by the engine, valid in done. */
     enum weir_status status;
+    struct weir_error error; /* filled where status is INVALID, UNSUPPORTED, TOO_LARGE or DEVICE */
     int64_t submitted_ns;
     int64_t expected_ns; /* when admission expected it to be finished; 0 if it had nothing to go by */
     int64_t started_ns;  /* when the first of its rows went to the device; 0 if none did */

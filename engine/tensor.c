@@ -41,7 +41,8 @@ const char *tensor_shape_text(const struct tensor_shape *shape, char *text, size
         return text;
     text[0] = 0;
     for (int i = 0; i < shape->rank && used < size; i++)
-        used += (size_t)snprintf(text + used, size - used, "%s%lld", i == 0 ? "[" : ",", (long long)shape->dims[i]);
+        used += (size_t)snprintf(text + used, size - used, "%s%lld", i == 0 ? "[" : ",",
+                                 shape->dims[i] < 0 ? -1LL : (long long)shape->dims[i]);
     if (used < size)
         snprintf(text + used, size - used, "%s]", shape->rank == 0 ? "[" : "");
     return text;
@@ -57,8 +58,48 @@ bool tensor_shape_elements(const struct tensor_shape *shape, int from, size_t *o
 }
 
 bool tensor_spec_measure(struct tensor_spec *spec) {
-    return tensor_shape_elements(&spec->shape, 1, &spec->row_elements) &&
-           !__builtin_mul_overflow(spec->row_elements, tensor_dtype_bytes(spec->dtype), &spec->row_bytes);
+    struct tensor_shape row = {.rank = 0};
+    spec->batch_axis = -1;
+    spec->is_fixed = true;
+    spec->row_elements = spec->row_bytes = 0;
+    for (int i = 0; i < spec->shape.rank; i++) {
+        int64_t dim = spec->shape.dims[i];
+        if (dim == TENSOR_BATCH && spec->batch_axis >= 0)
+            return false;
+        if (dim == TENSOR_BATCH)
+            spec->batch_axis = i;
+        else
+            row.dims[row.rank++] = dim;
+        spec->is_fixed = spec->is_fixed && dim >= TENSOR_BATCH;
+    }
+    return !spec->is_fixed ||
+           (tensor_shape_elements(&row, 0, &spec->row_elements) &&
+            !__builtin_mul_overflow(spec->row_elements, tensor_dtype_bytes(spec->dtype), &spec->row_bytes));
+}
+
+static int64_t size_of(int64_t dim, const struct tensor_dims *dims) {
+    int free_index = (int)(TENSOR_FREE(0) - dim);
+    return dim <= TENSOR_FREE(0) && free_index < dims->free_count ? dims->free[free_index] : dim;
+}
+
+bool tensor_spec_row(const struct tensor_spec *spec, const struct tensor_dims *dims, struct tensor_shape *row,
+                     size_t *elements) {
+    row->rank = 0;
+    for (int i = 0; i < spec->shape.rank; i++)
+        if (i != spec->batch_axis)
+            row->dims[row->rank++] = size_of(spec->shape.dims[i], dims);
+    return tensor_shape_elements(row, 0, elements);
+}
+
+struct tensor_shape tensor_spec_whole(const struct tensor_spec *spec, const struct tensor_dims *dims) {
+    struct tensor_shape whole = spec->shape;
+    for (int i = 0; i < whole.rank; i++)
+        whole.dims[i] = i == spec->batch_axis ? (int64_t)dims->rows : size_of(whole.dims[i], dims);
+    return whole;
+}
+
+bool tensor_dims_share(const struct tensor_dims *a, const struct tensor_dims *b) {
+    return a->free_count == b->free_count && memcmp(a->free, b->free, (size_t)a->free_count * sizeof a->free[0]) == 0;
 }
 
 /* Copies count specs; names that could not be copied are NULL. */
@@ -83,7 +124,14 @@ bool signature_copy(const struct signature *signature, struct signature *out) {
                              .outputs = copy_specs(signature->outputs, signature->output_count)};
     copy.input_count = copy.inputs ? signature->input_count : 0;
     copy.output_count = copy.outputs ? signature->output_count : 0;
+    copy.shares_inputs = signature->shares_inputs;
     bool complete = specs_complete(copy.inputs, copy.input_count) && specs_complete(copy.outputs, copy.output_count);
+    for (; complete && copy.free_count < signature->free_count; copy.free_count++) {
+        copy.free_names[copy.free_count] = strdup(signature->free_names[copy.free_count]);
+        if (!copy.free_names[copy.free_count])
+            break;
+    }
+    complete = complete && copy.free_count == signature->free_count;
     if (!complete)
         signature_release(&copy);
     *out = copy;
@@ -95,6 +143,8 @@ void signature_release(struct signature *signature) {
         free(signature->inputs[i].name);
     for (int i = 0; i < signature->output_count; i++)
         free(signature->outputs[i].name);
+    for (int i = 0; i < signature->free_count; i++)
+        free(signature->free_names[i]);
     free(signature->inputs);
     free(signature->outputs);
     memset(signature, 0, sizeof *signature);

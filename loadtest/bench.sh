@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# usage: bench.sh [OPTION]...   builds what is measured and runs bench.py. BENCH_BUILD names another build folder, which
-# is taken as it is. ./dev bench calls it.
+# usage: bench.sh [networks] [OPTION]...   builds what is measured and runs bench.py, or tests/networks/compare.py. BENCH_BUILD
+# names another build folder, which is taken as it is. ./dev bench calls it.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 if [[ -z ${BENCH_BUILD:-} ]]; then
@@ -8,4 +8,7 @@ if [[ -z ${BENCH_BUILD:-} ]]; then
     cmake --build --preset dev --target weir bench_programs
 fi
 export PYTHONDONTWRITEBYTECODE=1
+if [[ ${1:-} == networks ]]; then
+    exec /usr/bin/python3 tests/networks/compare.py "${@:2}"
+fi
 exec /usr/bin/python3 loadtest/bench.py "$@"

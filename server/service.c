@@ -65,10 +65,18 @@ static enum weir_status open_engine(struct service *service, struct weir_error *
     static const enum inventory_choice choices[] = {[CONFIG_DEVICE_AUTO] = INVENTORY_AUTO,
                                                     [CONFIG_DEVICE_CPU] = INVENTORY_CPU,
                                                     [CONFIG_DEVICE_CUDA] = INVENTORY_CUDA};
+    static const enum inventory_precision precisions[] = {[CONFIG_PRECISION_FP32] = INVENTORY_FP32,
+                                                          [CONFIG_PRECISION_BF16] = INVENTORY_BF16,
+                                                          [CONFIG_PRECISION_INT8] = INVENTORY_INT8};
+    static const enum inventory_invariance invariances[] = {[CONFIG_INVARIANCE_OFF] = INVENTORY_VARIANT,
+                                                            [CONFIG_INVARIANCE_BUCKET] = INVENTORY_BUCKET,
+                                                            [CONFIG_INVARIANCE_STRICT] = INVENTORY_STRICT};
     struct engine_options options = {
         .devices = {.choice = choices[config->device],
                     .gpu_count = (int)config->gpu_count,
-                    .cpu_threads = (int)config->cpu_threads},
+                    .cpu_threads = (int)config->cpu_threads,
+                    .precision = precisions[config->precision],
+                    .invariance = invariances[config->invariance]},
         .batch_rows = (uint32_t)config->batch_size,
         .refuse_other_batch = config->origins[CONFIG_KEY_batch_size].kind != CONFIG_ORIGIN_DEFAULT,
         .admit_all = config->admission == CONFIG_ADMISSION_FIFO,
@@ -86,6 +94,9 @@ static enum weir_status open_engine(struct service *service, struct weir_error *
               "device=%s count=%d reason=%s description=%s", engine.device, engine.device_count,
               log_quote(engine.device_reason, reason, sizeof reason),
               log_quote(engine.device_description, description, sizeof description));
+    if (engine.cpu_threads < (int)config->cpu_threads)
+        log_event(LOG_WARN, "cpu_threads_cut", "configured=%d available=%d", (int)config->cpu_threads,
+                  engine.cpu_threads);
     return WEIR_OK;
 }
 
@@ -199,6 +210,13 @@ static void report_loaded(struct service *service) {
     if (info.fixed_batch > 0)
         log_event(LOG_INFO, "model_fixed_batch", "model=%s version=%llu batch=%u", info.model_name,
                   (unsigned long long)info.number, info.fixed_batch);
+    char quoted[700];
+    if (info.notice[0])
+        log_event(LOG_INFO, "model_notice", "model=%s version=%llu notice=%s", info.model_name,
+                  (unsigned long long)info.number, log_quote(info.notice, quoted, sizeof quoted));
+    if (info.batching[0])
+        log_event(LOG_INFO, "model_batch_of_one", "model=%s version=%llu reason=%s", info.model_name,
+                  (unsigned long long)info.number, log_quote(info.batching, quoted, sizeof quoted));
     engine_release(version);
 }
 

@@ -107,9 +107,12 @@ esac
 if stage build build dev; then
     stage unit programs build
     stage integration integration "$PWD/build/weir"
+    stage operators "$PYTHON" tests/conformance/onnx_operators.py
     stage hardening tests/style/hardening.sh build/weir
     if [[ -n ${WEIR_TEST_ALL:-} ]]; then
         stage numbers one build/tests/number_check
+        stage networks "$PYTHON" tests/networks/agree.py
+        stage operators-random "$PYTHON" tests/conformance/onnx_reference.py
     fi
 fi
 if stage build-tsan build tsan race_programs && stage build-tsan-weir build tsan weir; then
@@ -119,6 +122,7 @@ fi
 if stage build-asan build asan; then
     stage unit-asan programs build/asan
     stage integration-asan integration "$PWD/build/asan/weir"
+    stage operators-asan "$PYTHON" tests/conformance/onnx_operators.py --program build/asan/tests/run_network --quiet
 fi
 if stage build-fuzz build fuzz fuzz_targets; then
     stage corpus replay

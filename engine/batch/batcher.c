@@ -9,6 +9,7 @@
 #include <time.h>
 
 #include "engine/clock.h"
+#include "engine/model/cost_table.h"
 #include "engine/model/model.h"
 
 enum { SLOTS = 2 };
@@ -78,9 +79,14 @@ void batcher_destroy(struct batcher *batcher) {
     free(batcher);
 }
 
+/* What batches of these sizes take on a device. */
+static const struct cost_model *costs_of(struct version *version, int device, const struct tensor_dims *dims) {
+    return cost_table_find(version_costs(version, device), dims);
+}
+
 /* Rows of a queued job that run in its next turn. */
 static uint32_t turn_rows_of(const struct batcher *batcher, const struct job *job) {
-    uint32_t left = job->rows - job->rows_taken;
+    uint32_t left = job->dims.rows - job->rows_taken;
     return left < batcher->options.batch_rows ? left : batcher->options.batch_rows;
 }
 
@@ -94,7 +100,7 @@ static void link_job(struct batcher *batcher, struct job *job) {
     batcher->last = job;
     job->queued = true;
     batcher->queued_jobs++;
-    batcher->queued_rows += job->rows - job->rows_taken;
+    batcher->queued_rows += job->dims.rows - job->rows_taken;
     batcher->turn_rows += turn_rows_of(batcher, job);
 }
 
@@ -110,7 +116,7 @@ static void unlink_job(struct batcher *batcher, struct job *job) {
     job->prev = job->next = NULL;
     job->queued = false;
     batcher->queued_jobs--;
-    batcher->queued_rows -= job->rows - job->rows_taken;
+    batcher->queued_rows -= job->dims.rows - job->rows_taken;
     batcher->turn_rows -= turn_rows_of(batcher, job);
 }
 
@@ -123,7 +129,7 @@ static uint32_t batch_rows_of(const struct batcher *batcher, const struct job *j
         rows = job->batch_rows_limit;
     if (batcher->options.policy != BATCHER_PREDICT || batcher->short_deadline_ns == 0)
         return rows;
-    const struct cost_model *costs = version_costs(job->version, 0);
+    const struct cost_model *costs = costs_of(job->version, 0, &job->dims);
     int64_t limit_ns = (int64_t)batcher->short_deadline_ns / DEADLINE_BATCHES;
     int64_t least_ns = 2 * cost_model_predict(costs, 1);
     return cost_model_rows_within(costs, rows, limit_ns > least_ns ? limit_ns : least_ns);
@@ -145,7 +151,7 @@ static int64_t free_times(const struct batcher *batcher, int64_t now_ns, int64_t
 /* Rows that run before the last of the job's. A job of one batch waits for one turn of each job ahead; a longer one
  * comes back to the queue's end, so that all that is there goes before its last rows. */
 static uint32_t queued_ahead(const struct batcher *batcher, const struct job *job) {
-    uint64_t rows = job->rows <= batcher->options.batch_rows ? batcher->turn_rows : batcher->queued_rows;
+    uint64_t rows = job->dims.rows <= batcher->options.batch_rows ? batcher->turn_rows : batcher->queued_rows;
     return rows < UINT32_MAX ? (uint32_t)rows : UINT32_MAX;
 }
 
@@ -155,7 +161,7 @@ static enum weir_status admit(struct batcher *batcher, const struct job *job, in
     *out = (struct forecast){.done_ns = now_ns};
     if (batcher->stopped)
         return weir_fail(err, WEIR_DRAINING, "the server is shutting down");
-    const struct cost_model *costs = version_costs(job->version, 0);
+    const struct cost_model *costs = costs_of(job->version, 0, &job->dims);
     int64_t free_ns[FORECAST_MAX_DEVICES];
     int64_t over_ns = free_times(batcher, now_ns, free_ns);
     struct forecast_state state = {.costs = costs,
@@ -165,7 +171,7 @@ static enum weir_status admit(struct batcher *batcher, const struct job *job, in
                                    .queued_rows = queued_ahead(batcher, job),
                                    .batch_rows = batch_rows_of(batcher, job),
                                    .arrival_rate = batcher->arrival_rate};
-    forecast_make(&state, job->rows, out);
+    forecast_make(&state, job->dims.rows, out);
     if (batcher->options.policy != BATCHER_PREDICT || costs->samples == 0)
         return WEIR_OK;
     int64_t target_ns = batcher->options.queue_delay_target_ns;
@@ -195,7 +201,7 @@ enum weir_status batcher_admit(struct batcher *batcher, const struct job *job, i
 /* Notes an arrival, also of a job that is refused: it tells how fast batches fill. */
 static void note_arrival(struct batcher *batcher, const struct job *job, int64_t now_ns) {
     double passed = (double)(now_ns - batcher->arrival_ns) / RATE_WINDOW_NS;
-    batcher->arrival_rate = batcher->arrival_rate * exp(-passed) + job->rows / RATE_WINDOW_NS;
+    batcher->arrival_rate = batcher->arrival_rate * exp(-passed) + job->dims.rows / RATE_WINDOW_NS;
     batcher->arrival_ns = now_ns;
 }
 
@@ -212,20 +218,22 @@ static void note_deadline(struct batcher *batcher, const struct job *job, int64_
 }
 
 enum weir_status batcher_add(struct batcher *batcher, struct job *job, int64_t now_ns, struct weir_error *err) {
-    assert(job->rows > 0 && job->batch_rows_limit > 0 && job->done);
+    assert(job->dims.rows > 0 && job->batch_rows_limit > 0 && job->done);
     struct forecast forecast;
     job->submitted_ns = now_ns;
     job->started_ns = 0;
     job->rows_taken = job->rows_done = 0;
     job->parts_out = 0;
     job->status = WEIR_OK;
+    job->error.status = WEIR_OK;
+    job->error.text[0] = 0;
     job->ending = false;
     job->next = NULL;
     pthread_mutex_lock(&batcher->lock);
     note_arrival(batcher, job, now_ns);
     enum weir_status status = admit(batcher, job, now_ns, &forecast, err);
     if (status == WEIR_OK) {
-        job->expected_ns = version_costs(job->version, 0)->samples > 0 ? forecast.done_ns : 0;
+        job->expected_ns = costs_of(job->version, 0, &job->dims)->samples > 0 ? forecast.done_ns : 0;
         link_job(batcher, job);
         note_deadline(batcher, job, now_ns);
     }
@@ -247,7 +255,7 @@ bool batcher_cancel(struct batcher *batcher, struct job *job) {
     if (job->queued)
         unlink_job(batcher, job);
     bool yours = job->parts_out == 0 && !job->ending;
-    if (!yours && job->rows_taken < job->rows && job->status == WEIR_OK)
+    if (!yours && job->rows_taken < job->dims.rows && job->status == WEIR_OK)
         job->status = WEIR_CANCELLED; /* the rows never taken are not waited for */
     pthread_mutex_unlock(&batcher->lock);
     return yours;
@@ -270,13 +278,13 @@ static int64_t batch_end_ns(const struct batcher *batcher, const struct job *job
     if (batcher->options.policy != BATCHER_PREDICT)
         return now_ns;
     uint32_t rows = batcher->queued_rows < room ? batcher->queued_rows : room;
-    return now_ns + cost_model_predict(version_costs(job->version, 0), rows);
+    return now_ns + cost_model_predict(costs_of(job->version, 0, &job->dims), rows);
 }
 
 /* Notes that the batch runs on its device from now on. */
 static void note_running(struct batcher *batcher, struct batch *batch, int64_t now_ns) {
     struct running *running = &batcher->running[batch->device];
-    int64_t took_ns = cost_model_predict(version_costs(batch->version, batch->device), batch->rows);
+    int64_t took_ns = cost_model_predict(costs_of(batch->version, batch->device, &batch->dims), batch->rows);
     assert(running->count < SLOTS);
     int64_t *free_ns = &batcher->free_ns[batch->device];
     *free_ns = (running->count > 0 && *free_ns > now_ns ? *free_ns : now_ns) + took_ns;
@@ -296,17 +304,25 @@ static void note_ended(struct batcher *batcher, const struct batch *batch, bool 
     running->batches[0] = running->batches[SLOTS - 1];
     batcher->free_ns[batch->device] = now_ns + (running->count > 0 ? running->batches[0].expected_ns : 0);
     batcher->running_rows -= batch->rows;
+    struct tensor_dims dims = batch->dims;
+    dims.rows = batch->rows;
     if (worked)
-        cost_model_learn(version_costs(batch->version, batch->device), batch->rows, now_ns - begun_ns);
+        cost_table_learn(version_costs(batch->version, batch->device), &dims, now_ns - begun_ns - batch->begin_ns);
 }
 
-/* Takes rows of the first job's version and shape, in order. Called with the lock. */
+/* May rows of this job run with those that the batch has? */
+static bool may_join(const struct batch *batch, const struct job *job) {
+    return job->version == batch->version && tensor_dims_share(&job->dims, &batch->dims) &&
+           !version_signature(job->version)->shares_inputs;
+}
+
+/* Takes rows of the first job's version and free sizes, in order. Called with the lock. */
 static void fill(struct batcher *batcher, struct batch *batch, int64_t now_ns) {
     uint32_t room = batch->capacity;
     int64_t end_ns = now_ns;
     for (struct job *job = batcher->first, *next; job && batch->rows < room; job = next) {
         next = job->next;
-        if (batch->part_count > 0 && (job->version != batch->version || job->shape_key != batch->shape_key))
+        if (batch->part_count > 0 && !may_join(batch, job))
             continue;
         if (batch->part_count == 0) {
             uint32_t rows = batch_rows_of(batcher, job);
@@ -318,8 +334,8 @@ static void fill(struct batcher *batcher, struct batch *batch, int64_t now_ns) {
             continue;
         }
         batch->version = job->version;
-        batch->shape_key = job->shape_key;
-        uint32_t left = job->rows - job->rows_taken;
+        batch->dims = job->dims;
+        uint32_t left = job->dims.rows - job->rows_taken;
         uint32_t rows = left < room - batch->rows ? left : room - batch->rows;
         batch->parts[batch->part_count++] = (struct batch_part){.job = job, .first_row = job->rows_taken, .rows = rows};
         if (job->started_ns == 0)
@@ -360,6 +376,8 @@ bool batcher_take(struct batcher *batcher, int device, struct batch *batch, bool
     batch->device = device;
     batch->part_count = 0;
     batch->rows = 0;
+    batch->begin_ns = 0;
+    batch->error.status = WEIR_OK;
     batch->dropped = NULL;
     if (wait && batcher->options.spin_ns > 0)
         spin(batcher);
@@ -409,8 +427,13 @@ int batcher_end(struct batcher *batcher, struct batch *batch, int64_t now_ns) {
         job->parts_out--;
         job->rows_done += part->rows;
         job->batch_rows = batch->rows;
-        if (part->status != WEIR_OK && job->status == WEIR_OK)
+        if (part->status != WEIR_OK && job->status == WEIR_OK) {
             job->status = part->status;
+            if (batch->error.status == part->status)
+                job->error = batch->error;
+            else
+                weir_fail(&job->error, part->status, "%s", weir_status_text(part->status));
+        }
         if (job->status != WEIR_OK && job->queued) /* the rest of it would be for nothing */
             unlink_job(batcher, job);
         if (job->parts_out == 0 && !job->queued) {
@@ -462,7 +485,7 @@ void batcher_load(struct batcher *batcher, struct batcher_load *out) {
 
 struct cost_model batcher_costs(struct batcher *batcher, struct version *version, int device) {
     pthread_mutex_lock(&batcher->lock);
-    struct cost_model costs = *version_costs(version, device);
+    struct cost_model costs = *cost_table_find(version_costs(version, device), &(struct tensor_dims){.rows = 1});
     pthread_mutex_unlock(&batcher->lock);
     return costs;
 }

@@ -1,6 +1,7 @@
 /* The queue between requests and devices. Jobs wait in order of arrival; a device that is free takes a batch of jobs of
- * one version and shape. A job of more rows than fit is split over batches and joined again. Every job that batcher_add
- * took comes back exactly once: from batcher_cancel, or through job->done.
+ * one version and free sizes (a job alone, where the model shares inputs between rows). A job of more rows than fit is
+ * split over batches and joined again. Every job that batcher_add took comes back exactly once: from batcher_cancel, or
+ * through job->done.
  *
  * Admission: a job is taken only if it is expected to be done by its deadline, and if the wait for its turn is not
  * longer than the delay target: a queue that is longer than the device needs to stay busy only makes every answer
@@ -74,7 +75,7 @@ void batcher_stop(struct batcher *batcher);
 
 void batcher_load(struct batcher *batcher, struct batcher_load *out);
 
-/* A copy of what is known of a version's batches on a device. */
+/* A copy of what is known of a version's batches on a device, of the free sizes that ran last. */
 struct cost_model batcher_costs(struct batcher *batcher, struct version *version, int device);
 
 /* Changes max_queue_delay_ns and queue_delay_target_ns. */

@@ -10,7 +10,7 @@
 #include "engine/model/model.h"
 #include "engine/thread.h"
 
-enum { MAX_SLOTS = 2, MAX_TENSORS = 16 };
+enum { MAX_SLOTS = 2 };
 
 struct executor {
     struct executor_options options;
@@ -26,29 +26,24 @@ static struct backend_model *replica_of(const struct executor *executor, const s
 }
 
 /* Lays parts first..end into the slot and starts it. */
-static enum weir_status submit(struct executor *executor, int slot, uint32_t first, uint32_t end,
-                               struct weir_error *err) {
+static enum weir_status submit(struct executor *executor, int slot, uint32_t first, uint32_t end) {
     const struct backend_ops *ops = executor->options.backend->ops;
     struct batch *batch = &executor->batches[slot];
     const struct signature *signature = version_signature(batch->version);
     struct backend_model *replica = replica_of(executor, batch);
     assert(thread_is(THREAD_DEVICE));
-    void *inputs[MAX_TENSORS];
+    if (executor->lost)
+        return weir_fail(&batch->error, WEIR_DEVICE_LOST, "the device failed earlier");
+    struct tensor_dims dims = batch->dims;
+    dims.rows = batch_rows(batch, first, end);
+    int64_t began_ns = clock_now_ns();
+    enum weir_status status = ops->begin(replica, slot, &dims, &batch->error);
+    batch->begin_ns += clock_now_ns() - began_ns;
+    if (status != WEIR_OK)
+        return status;
     for (int i = 0; i < signature->input_count; i++)
-        inputs[i] = ops->input(replica, slot, i);
-    uint32_t rows = batch_gather(batch, first, end, signature, inputs);
-    return ops->submit(replica, slot, rows, err);
-}
-
-static void scatter(struct executor *executor, int slot, uint32_t first, uint32_t end) {
-    const struct backend_ops *ops = executor->options.backend->ops;
-    struct batch *batch = &executor->batches[slot];
-    const struct signature *signature = version_signature(batch->version);
-    struct backend_model *replica = replica_of(executor, batch);
-    const void *outputs[MAX_TENSORS];
-    for (int i = 0; i < signature->output_count; i++)
-        outputs[i] = ops->output(replica, slot, i);
-    batch_scatter(batch, first, end, signature, outputs);
+        batch_gather(batch, first, end, i, &signature->inputs[i], ops->input(replica, slot, i));
+    return ops->submit(replica, slot, &batch->error);
 }
 
 static void set_status(struct batch *batch, uint32_t first, uint32_t end, enum weir_status status) {
@@ -56,17 +51,46 @@ static void set_status(struct batch *batch, uint32_t first, uint32_t end, enum w
         batch->parts[p].status = status;
 }
 
+/* The parts have run: hands their results back. */
+static void scatter(struct executor *executor, int slot, uint32_t first, uint32_t end) {
+    const struct backend_ops *ops = executor->options.backend->ops;
+    struct batch *batch = &executor->batches[slot];
+    const struct signature *signature = version_signature(batch->version);
+    struct backend_model *replica = replica_of(executor, batch);
+    set_status(batch, first, end, WEIR_OK);
+    for (int i = 0; i < signature->output_count; i++) {
+        struct batch_result result = {.data = ops->output(replica, slot, i),
+                                      .shape = ops->output_shape(replica, slot, i)};
+        batch_scatter(batch, first, end, i, &signature->outputs[i], &result);
+    }
+}
+
+static void lose_device(struct executor *executor, const char *reason) {
+    const struct observer *observer = executor->options.observer;
+    if (!executor->lost && observer && observer->device_lost)
+        observer->device_lost(observer->context, executor->options.device, reason);
+    executor->lost = true;
+}
+
+/* A batch that failed may hold one part that breaks it: each half is run alone. */
+static bool worth_halving(enum weir_status status, uint32_t parts) {
+    return status == WEIR_DEVICE && parts > 1;
+}
+
 /* Runs parts first..end alone, after a batch that held them failed. A failure that another batch may not have is
  * narrowed down by halves, so that only the part that causes it fails: at most log2(parts) rounds. */
 static void run_by_halves(struct executor *executor, int slot, uint32_t first, uint32_t end) {
-    struct weir_error err;
     struct batch *batch = &executor->batches[slot];
-    enum weir_status status = executor->lost ? WEIR_DEVICE_LOST : submit(executor, slot, first, end, &err);
+    enum weir_status status = submit(executor, slot, first, end);
     if (status == WEIR_OK)
-        status = executor->options.backend->ops->wait(replica_of(executor, batch), slot, &err);
+        status = executor->options.backend->ops->wait(replica_of(executor, batch), slot, &batch->error);
     if (status == WEIR_OK) {
         scatter(executor, slot, first, end);
-    } else if (status == WEIR_DEVICE && end - first > 1) {
+        return;
+    }
+    if (status == WEIR_DEVICE_LOST)
+        lose_device(executor, batch->error.text);
+    if (worth_halving(status, end - first)) {
         uint32_t middle = first + (end - first) / 2;
         run_by_halves(executor, slot, first, middle);
         run_by_halves(executor, slot, middle, end);
@@ -87,34 +111,31 @@ static void jobs_done(struct executor *executor, int count) {
         observer->jobs_done(observer->context);
 }
 
-static void lose_device(struct executor *executor, const char *reason) {
-    const struct observer *observer = executor->options.observer;
-    if (!executor->lost && observer && observer->device_lost)
-        observer->device_lost(observer->context, executor->options.device, reason);
-    executor->lost = true;
+/* The model does not take these sizes: the requests' fault, nothing ran. */
+static bool is_refusal(enum weir_status status) {
+    return status == WEIR_INVALID || status == WEIR_UNSUPPORTED || status == WEIR_TOO_LARGE;
 }
 
 /* Waits for the slot and ends its batch. */
 static void finish(struct executor *executor, int slot) {
     struct batch *batch = &executor->batches[slot];
-    struct weir_error err = {.text = "the device failed earlier"};
     enum weir_status status = executor->submit_status[slot];
     if (status == WEIR_OK)
-        status = executor->options.backend->ops->wait(replica_of(executor, batch), slot, &err);
+        status = executor->options.backend->ops->wait(replica_of(executor, batch), slot, &batch->error);
     int64_t now_ns = clock_now_ns();
-    observe_batch(executor, batch->rows, now_ns - executor->submitted_ns[slot], status);
+    if (!is_refusal(status))
+        observe_batch(executor, batch->rows, now_ns - executor->submitted_ns[slot], status);
+    if (status == WEIR_DEVICE_LOST)
+        lose_device(executor, batch->error.text);
     if (status == WEIR_OK) {
         scatter(executor, slot, 0, batch->part_count);
-        set_status(batch, 0, batch->part_count, WEIR_OK);
-    } else if (status == WEIR_DEVICE && batch->part_count > 1) {
+    } else if (worth_halving(status, batch->part_count)) {
         uint32_t middle = batch->part_count / 2;
         run_by_halves(executor, slot, 0, middle);
         run_by_halves(executor, slot, middle, batch->part_count);
     } else {
         set_status(batch, 0, batch->part_count, status);
     }
-    if (status == WEIR_DEVICE_LOST)
-        lose_device(executor, err.text);
     jobs_done(executor, batcher_end(executor->options.batcher, batch, clock_now_ns()));
 }
 
@@ -125,10 +146,8 @@ static bool start(struct executor *executor, int slot, bool wait) {
     int dropped = batcher_end_dropped(batch, clock_now_ns());
     jobs_done(executor, dropped);
     if (taken) {
-        struct weir_error err;
         executor->submitted_ns[slot] = clock_now_ns();
-        executor->submit_status[slot] =
-            executor->lost ? WEIR_DEVICE_LOST : submit(executor, slot, 0, batch->part_count, &err);
+        executor->submit_status[slot] = submit(executor, slot, 0, batch->part_count);
     }
     return taken || dropped > 0;
 }

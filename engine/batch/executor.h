@@ -1,5 +1,6 @@
 /* An executor runs batches on one device: one thread that takes a batch, lays its rows into the device's staging
- * memory, runs it, and hands the results back; with two slots it fills the next batch while one runs. */
+ * memory, runs it, and hands the results back; with two slots it fills the next batch while one runs. Sizes that the
+ * model does not take fail the batch's jobs with the backend's words; they are no failure of the device. */
 #ifndef WEIR_ENGINE_BATCH_EXECUTOR_H
 #define WEIR_ENGINE_BATCH_EXECUTOR_H
 

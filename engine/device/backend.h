@@ -1,5 +1,5 @@
-/* A backend runs a plan on a device. It is asynchronous: the executor fills a slot's staging memory, submits the slot,
- * and waits for it; with two slots the next batch is filled while one runs. */
+/* A backend runs a plan on a device. It is asynchronous: the executor begins a slot for a batch's sizes, fills its
+ * staging memory, submits it, and waits for it; with two slots the next batch is filled while one runs. */
 #ifndef WEIR_ENGINE_DEVICE_BACKEND_H
 #define WEIR_ENGINE_DEVICE_BACKEND_H
 
@@ -7,35 +7,49 @@
 #include <stdint.h>
 
 #include "engine/status.h"
+#include "engine/tensor.h"
 
 struct plan;
 struct backend;       /* one device */
 struct backend_model; /* one loaded plan on it, with its slots */
 
+enum backend_precision { BACKEND_FP32, BACKEND_BF16, BACKEND_INT8 };
+
+/* May a row's bits depend on how many rows share its batch? BUCKET: batches are filled up to 1, 4, 16, 64... rows, so
+ * there are few forms; STRICT: the bits are the same for every batch size and place in it. */
+enum backend_invariance { BACKEND_VARIANT, BACKEND_BUCKET, BACKEND_STRICT };
+
 struct backend_options {
     int threads; /* CPU: threads of one batch; 0 = 1 */
+    enum backend_precision precision;
+    enum backend_invariance invariance;
 };
 
 struct backend_ops {
     const char *name; /* "cpu", "cuda" */
 
-    /* Loads plan for batches of 1..max_rows rows. Copies (packs) what it needs: plan may be released afterwards.
-     * Errors: UNSUPPORTED, NO_MEMORY, DEVICE. thread: loader. */
-    enum weir_status (*load)(struct backend *backend, const struct plan *plan, uint32_t max_rows,
-                             struct backend_model **out, struct weir_error *err) WEIR_CHECKED;
+    /* Loads plan for batches of 1..max_rows rows: packs its weights (which lets go of the plan's own copies, see
+     * plan_drop_constant) and prepares the sizes that will come first. plan outlives the model. Errors: UNSUPPORTED,
+     * NO_MEMORY, DEVICE. thread: loader. */
+    enum weir_status (*load)(struct backend *backend, struct plan *plan, uint32_t max_rows, struct backend_model **out,
+                             struct weir_error *err) WEIR_CHECKED;
     void (*unload)(struct backend_model *model);
 
-    /* Makes the first batch of this row count as fast as the later ones. thread: loader, before the first submit. */
-    enum weir_status (*prepare)(struct backend_model *model, uint32_t rows, struct weir_error *err) WEIR_CHECKED;
+    /* Chooses, or makes, what runs batches of these sizes, and sees that the slot's staging memory holds them. Errors:
+     * INVALID, UNSUPPORTED, TOO_LARGE (the model does not take these free sizes: the text names the node), NO_MEMORY,
+     * DEVICE. thread: the device's, or the loader before the model serves. */
+    enum weir_status (*begin)(struct backend_model *model, int slot, const struct tensor_dims *dims,
+                              struct weir_error *err) WEIR_CHECKED;
 
-    /* Staging memory of one input or output of a slot: max_rows rows, 64-byte aligned. The input may be written while
-     * the slot is not submitted, the output read after wait. Inputs and outputs are numbered as in the signature. */
+    /* Staging memory of one input or output of a slot that has begun, 64-byte aligned, for whole tensors of the batch.
+     * The input may be written until submit, the output read after wait, both until the next begin. Inputs and outputs
+     * are numbered as in the signature. output_shape is that of the whole tensor. */
     void *(*input)(struct backend_model *model, int slot, int index);
     const void *(*output)(struct backend_model *model, int slot, int index);
+    const struct tensor_shape *(*output_shape)(struct backend_model *model, int slot, int index);
 
-    /* Starts `rows` rows of the slot. A backend that cannot overlap (the CPU) computes here. thread: the device's. */
-    enum weir_status (*submit)(struct backend_model *model, int slot, uint32_t rows,
-                               struct weir_error *err) WEIR_CHECKED;
+    /* Starts the slot. A backend that cannot overlap (the CPU) computes here. thread: the device's. */
+    enum weir_status (*submit)(struct backend_model *model, int slot, struct weir_error *err) WEIR_CHECKED;
     /* Returns once the slot's results are in its output memory. DEVICE: this batch failed, others may work.
      * DEVICE_LOST: the device will not come back. */
     enum weir_status (*wait)(struct backend_model *model, int slot, struct weir_error *err) WEIR_CHECKED;

@@ -9,74 +9,110 @@ struct life {
     bool used;
 };
 
-static void touch(struct life *life, size_t step) {
+struct placement {
+    const struct program *program;
+    const size_t *sizes;
+    size_t *offsets;
+    struct life *lives;
+    int *alive; /* sorted by offset */
+    int alive_count;
+    size_t end;
+};
+
+static void touch(struct placement *placement, int buffer, size_t step) {
+    if (buffer < 0)
+        return;
+    struct life *life = &placement->lives[program_root(placement->program, buffer)];
     if (!life->used)
         life->first = step;
     life->used = true;
     life->last = step;
 }
 
-static struct life *measure_lives(const struct program *program) {
-    struct life *lives = calloc((size_t)program->buffer_count + 1, sizeof *lives);
-    for (size_t i = 0; lives && i < program->step_count; i++) {
+static void measure_lives(struct placement *placement) {
+    const struct program *program = placement->program;
+    for (size_t i = 0; i < program->step_count; i++) {
         const struct program_step *step = &program->steps[i];
-        touch(&lives[step->x], i);
-        touch(&lives[step->y], i);
-        if (step->x2 >= 0)
-            touch(&lives[step->x2], i);
+        for (int j = 0; j < step->input_count; j++)
+            touch(placement, step->inputs[j], i);
+        for (int j = 0; j < step->output_count; j++)
+            touch(placement, step->outputs[j], i);
     }
-    return lives;
 }
 
-static bool row_bytes(const struct program_buffer *buffer, size_t *out) {
-    size_t bytes;
-    if (__builtin_mul_overflow(buffer->row_elements, sizeof(float), &bytes) || bytes > SIZE_MAX - ARENA_LINE_BYTES)
+static bool bytes_of(const struct placement *placement, int buffer, size_t *out) {
+    size_t bytes = placement->sizes ? placement->sizes[buffer] : placement->program->buffers[buffer].bytes;
+    if (bytes > SIZE_MAX - ARENA_ALIGNMENT)
         return false;
-    *out = (bytes + ARENA_LINE_BYTES - 1) / ARENA_LINE_BYTES * ARENA_LINE_BYTES;
+    *out = (bytes + ARENA_ALIGNMENT - 1) / ARENA_ALIGNMENT * ARENA_ALIGNMENT;
     return true;
 }
 
-/* Puts the buffer into the first gap between those alive, which are sorted by offset. */
-static bool place(struct program *program, int *alive, int *alive_count, int buffer) {
-    size_t bytes, offset = 0, taken = 0, end;
-    int at = 0;
-    if (!row_bytes(&program->buffers[buffer], &bytes))
+/* Puts the buffer into the smallest gap that holds it between those alive, else behind the last of them. */
+static bool place(struct placement *placement, int buffer) {
+    size_t bytes, offset = 0, taken = 0, end, best = SIZE_MAX, best_gap = SIZE_MAX;
+    int at = placement->alive_count;
+    if (!bytes_of(placement, buffer, &bytes))
         return false;
-    for (; at < *alive_count; at++) {
-        const struct program_buffer *other = &program->buffers[alive[at]];
-        if (other->row_offset_bytes - offset >= bytes)
-            break;
-        (void)row_bytes(other, &taken);
-        offset = other->row_offset_bytes + taken;
+    for (int i = 0; i < placement->alive_count; i++) {
+        size_t start = placement->offsets[placement->alive[i]];
+        if (start - offset >= bytes && start - offset < best_gap) {
+            best = offset;
+            best_gap = start - offset;
+            at = i;
+        }
+        (void)bytes_of(placement, placement->alive[i], &taken);
+        offset = start + taken;
     }
-    if (__builtin_add_overflow(offset, bytes, &end))
+    if (best == SIZE_MAX)
+        best = offset;
+    if (__builtin_add_overflow(best, bytes, &end))
         return false;
-    memmove(alive + at + 1, alive + at, (size_t)(*alive_count - at) * sizeof *alive);
-    alive[at] = buffer;
-    ++*alive_count;
-    program->buffers[buffer].row_offset_bytes = offset;
-    if (end > program->arena_row_bytes)
-        program->arena_row_bytes = end;
+    memmove(placement->alive + at + 1, placement->alive + at,
+            (size_t)(placement->alive_count - at) * sizeof *placement->alive);
+    placement->alive[at] = buffer;
+    placement->alive_count++;
+    placement->offsets[buffer] = best;
+    if (end > placement->end)
+        placement->end = end;
     return true;
 }
 
-bool arena_place(struct program *program) {
-    struct life *lives = measure_lives(program);
-    int *alive = calloc((size_t)program->buffer_count + 1, sizeof *alive);
-    int alive_count = 0;
-    bool placed = lives && alive;
-    program->arena_row_bytes = 0;
+static void bury(struct placement *placement, size_t step) {
+    int kept = 0;
+    for (int j = 0; j < placement->alive_count; j++)
+        if (placement->lives[placement->alive[j]].last > step)
+            placement->alive[kept++] = placement->alive[j];
+    placement->alive_count = kept;
+}
+
+bool arena_place(const struct program *program, const size_t *sizes, size_t *offsets, size_t *bytes) {
+    size_t count = (size_t)program->buffer_count + 1;
+    struct placement placement = {.program = program,
+                                  .sizes = sizes,
+                                  .offsets = offsets,
+                                  .lives = calloc(count, sizeof(struct life)),
+                                  .alive = calloc(count, sizeof(int))};
+    bool placed = placement.lives && placement.alive;
+    for (int i = 0; i < program->buffer_count; i++)
+        offsets[i] = SIZE_MAX;
+    if (placed)
+        measure_lives(&placement);
     for (size_t i = 0; placed && i < program->step_count; i++) {
-        int y = program->steps[i].y;
-        if (program->buffers[y].place == PROGRAM_ARENA && lives[y].first == i)
-            placed = place(program, alive, &alive_count, y);
-        int kept = 0;
-        for (int j = 0; j < alive_count; j++)
-            if (lives[alive[j]].last > i)
-                alive[kept++] = alive[j];
-        alive_count = kept;
+        const struct program_step *step = &program->steps[i];
+        for (int j = 0; placed && j < step->output_count; j++) {
+            int root = step->outputs[j] < 0 ? -1 : program_root(program, step->outputs[j]);
+            if (root >= 0 && program->buffers[root].place == PROGRAM_ARENA && placement.lives[root].first == i &&
+                offsets[root] == SIZE_MAX)
+                placed = place(&placement, root);
+        }
+        bury(&placement, i);
     }
-    free(lives);
-    free(alive);
+    for (int i = 0; placed && i < program->buffer_count; i++)
+        offsets[i] = offsets[program_root(program, i)];
+    free(placement.lives);
+    free(placement.alive);
+    if (placed)
+        *bytes = placement.end;
     return placed;
 }

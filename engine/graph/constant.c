@@ -61,7 +61,7 @@ float constant_element(const struct graph_constant *constant, size_t at) {
 }
 
 void constant_floats(const struct graph_constant *constant, float *out) {
-    if (constant->dtype == TENSOR_F32)
+    if (constant->dtype == TENSOR_F32 && constant->elements > 0)
         memcpy(out, constant->bytes, constant->elements * sizeof *out);
     else
         for (size_t i = 0; i < constant->elements; i++)
@@ -76,69 +76,21 @@ bool constant_integers(const struct graph_constant *constant, int64_t *out) {
     return true;
 }
 
-const struct graph_constant *constant_cast(struct region *region, const struct graph_constant *constant,
-                                           enum tensor_dtype to, bool *supported) {
-    struct graph_constant wanted = {.dtype = to};
+const struct graph_constant *constant_as_program_type(struct region *region, const struct graph_constant *constant) {
+    bool is_float = constant_is_float(constant);
+    size_t each = tensor_dtype_bytes(constant->dtype);
     unsigned char *bytes;
-    bool to_float = constant_is_float(&wanted);
-    *supported = true;
-    if (to == constant->dtype)
+    if (!constant->bytes)
         return constant;
-    if (!to_float && to != TENSOR_I64) {
-        *supported = false;
-        return NULL;
-    }
-    if (!to_float && constant_is_float(constant)) {
-        *supported = false;
-        return NULL;
-    }
-    struct graph_constant *made = constant_make(region, to_float ? TENSOR_F32 : TENSOR_I64, &constant->shape, &bytes);
+    if ((!is_float || constant->dtype == TENSOR_F32) && (uintptr_t)constant->bytes % each == 0)
+        return constant;
+    struct graph_constant *made =
+        constant_make(region, is_float ? TENSOR_F32 : constant->dtype, &constant->shape, &bytes);
     if (!made)
         return NULL;
-    if (to_float)
+    if (is_float)
         constant_floats(constant, (float *)(void *)bytes);
-    else
-        constant_integers(constant, (int64_t *)(void *)bytes);
-    return made;
-}
-
-const struct graph_constant *constant_transpose(struct region *region, const struct graph_constant *constant,
-                                                const int order[TENSOR_MAX_RANK]) {
-    const struct tensor_shape *from = &constant->shape;
-    struct tensor_shape shape = {.rank = from->rank};
-    size_t strides[TENSOR_MAX_RANK] = {0}, steps[TENSOR_MAX_RANK] = {0}, at[TENSOR_MAX_RANK] = {0};
-    size_t stride = 1, each = tensor_dtype_bytes(constant->dtype), source = 0;
-    unsigned char *bytes;
-    for (int i = from->rank - 1; i >= 0; i--) {
-        strides[i] = stride;
-        stride *= (size_t)from->dims[i];
-    }
-    for (int i = 0; i < shape.rank; i++) {
-        shape.dims[i] = from->dims[order[i]];
-        steps[i] = strides[order[i]];
-    }
-    struct graph_constant *made = constant_make(region, constant->dtype, &shape, &bytes);
-    if (!made)
-        return NULL;
-    for (size_t i = 0; i < made->elements; i++) {
-        memcpy(bytes + i * each, constant->bytes + source * each, each);
-        for (int d = shape.rank - 1; d >= 0; d--) {
-            source += steps[d];
-            if (++at[d] < (size_t)shape.dims[d])
-                break;
-            source -= steps[d] * at[d];
-            at[d] = 0;
-        }
-    }
-    return made;
-}
-
-const struct graph_constant *constant_reshape(struct region *region, const struct graph_constant *constant,
-                                              const struct tensor_shape *shape) {
-    struct graph_constant *made = region_take(region, 1, sizeof *made);
-    if (made) {
-        *made = *constant;
-        made->shape = *shape;
-    }
+    else if (made->elements > 0)
+        memcpy(bytes, constant->bytes, made->elements * each);
     return made;
 }

@@ -21,17 +21,8 @@ void constant_floats(const struct graph_constant *constant, float *out);
 /* All elements of an integer constant. Returns false for another type. */
 bool constant_integers(const struct graph_constant *constant, int64_t *out);
 
-/* The elements in another type: any float type becomes float32; integers become float32 or wider integers.
- * NULL with *supported false: no such conversion; with *supported true: out of memory. */
-const struct graph_constant *constant_cast(struct region *region, const struct graph_constant *constant,
-                                           enum tensor_dtype to, bool *supported);
-
-/* Dimension i of the result is dimension order[i] of the source. NULL: out of memory. */
-const struct graph_constant *constant_transpose(struct region *region, const struct graph_constant *constant,
-                                                const int order[TENSOR_MAX_RANK]);
-
-/* The same elements under another shape of as many. NULL: out of memory. */
-const struct graph_constant *constant_reshape(struct region *region, const struct graph_constant *constant,
-                                              const struct tensor_shape *shape);
+/* The constant as programs hold it: float16, bfloat16 and float64 as float32, the elements naturally aligned; the
+ * constant itself where it is so already, or a backend has packed it. NULL: out of memory. */
+const struct graph_constant *constant_as_program_type(struct region *region, const struct graph_constant *constant);
 
 #endif

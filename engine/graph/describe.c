@@ -2,8 +2,12 @@
 
 #include <stdarg.h>
 #include <stdio.h>
+#include <stdlib.h>
 
+#include "engine/graph/arena.h"
 #include "engine/graph/plan_parts.h"
+
+enum { MANY_ROWS = 32 };
 
 struct page {
     char *text;
@@ -21,11 +25,56 @@ static void put(struct page *page, const char *format, ...) {
     page->used += n > 0 ? (size_t)n : 0;
 }
 
-static void put_specs(struct page *page, const char *kind, const struct tensor_spec *specs, int count) {
-    char shape[160];
-    for (int i = 0; i < count; i++)
-        put(page, "%-10s %s %s %s\n", kind, specs[i].name, tensor_dtype_text(specs[i].dtype),
-            tensor_shape_text(&specs[i].shape, shape, sizeof shape));
+/* A free dimension by its name, or by its number where the file gives none; of an output one that is computed is "?".
+ */
+static void put_free(struct page *page, const struct signature *signature, int number) {
+    if (number >= signature->free_count)
+        put(page, "?");
+    else if (signature->free_names[number] && signature->free_names[number][0])
+        put(page, "%s", signature->free_names[number]);
+    else
+        put(page, "free%d", number);
+}
+
+static void put_specs(struct page *page, const char *kind, const struct signature *signature,
+                      const struct tensor_spec *specs, int count) {
+    for (int i = 0; i < count; i++) {
+        put(page, "%-10s %s %s [", kind, specs[i].name, tensor_dtype_text(specs[i].dtype));
+        for (int j = 0; j < specs[i].shape.rank; j++) {
+            int64_t dim = specs[i].shape.dims[j];
+            put(page, "%s", j > 0 ? "," : "");
+            if (dim == TENSOR_BATCH)
+                put(page, "batch");
+            else if (dim < 0)
+                put_free(page, signature, (int)(TENSOR_FREE(0) - dim));
+            else
+                put(page, "%lld", (long long)dim);
+        }
+        put(page, "]\n");
+    }
+}
+
+static void put_batch(struct page *page, const struct plan *plan) {
+    put(page, "%-10s ", "batch");
+    if (plan->fixed_batch > 0)
+        put(page, "exported for %u; ", (unsigned)plan->fixed_batch);
+    if (plan->max_rows == UINT32_MAX)
+        put(page, "rows stay apart and run together\n");
+    else
+        put(page, "at most %u %s together%s%s\n", (unsigned)plan->max_rows, plan->max_rows == 1 ? "row" : "rows",
+            plan->max_rows_reason[0] ? ": " : "", plan->max_rows_reason);
+}
+
+static void put_example(struct page *page, const struct plan *plan) {
+    if (plan->example_dims.free_count == 0)
+        return;
+    put(page, "%-10s", "example");
+    for (int i = 0; i < plan->example_dims.free_count; i++) {
+        put(page, " ");
+        put_free(page, &plan->signature, i);
+        put(page, "=%lld", (long long)plan->example_dims.free[i]);
+    }
+    put(page, "\n");
 }
 
 static void put_count(struct page *page, double count) {
@@ -41,65 +90,101 @@ static void put_count(struct page *page, double count) {
     put(page, "%.0f", count);
 }
 
-static void put_place(struct page *page, const struct program *program, int number) {
-    const struct program_buffer *buffer = &program->buffers[number];
-    if (buffer->place == PROGRAM_INPUT)
-        put(page, "input");
-    else if (buffer->place == PROGRAM_OUTPUT)
-        put(page, "output %d", buffer->index);
-    else
-        put(page, "arena+%zu", buffer->row_offset_bytes);
+static bool measure_arena(const struct program *program, size_t *bytes) {
+    size_t *offsets = calloc((size_t)program->buffer_count + 1, sizeof *offsets);
+    bool placed = offsets && arena_place(program, NULL, offsets, bytes);
+    free(offsets);
+    return placed;
 }
 
-static void put_step(struct page *page, const struct program *program, size_t number) {
-    static const char *const operations[] = {"add", "subtract", "multiply", "divide"};
-    const struct program_step *step = &program->steps[number];
-    put(page, "  %zu %s", number, program_step_text(step->kind));
-    if (step->kind == PROGRAM_DENSE) {
-        put(page, " %zu -> %zu", step->dense.in, step->dense.out);
-        if (step->dense.inner_rows > 1)
-            put(page, " x %zu", step->dense.inner_rows);
-        put(page, "%s", step->dense.bias ? " + bias" : "");
+static void put_arena(struct page *page, struct plan *plan) {
+    struct tensor_dims many = plan->example_dims;
+    struct program program;
+    size_t bytes;
+    if (!measure_arena(&plan->example, &bytes))
+        return;
+    put(page, "%-10s %zu bytes for 1 row", "arena", bytes);
+    many.rows = MANY_ROWS;
+    if (plan->max_rows >= MANY_ROWS && plan_make_program(plan, &many, &program, NULL) == WEIR_OK) {
+        if (measure_arena(&program, &bytes))
+            put(page, ", %zu for %d", bytes, MANY_ROWS);
+        program_release(&program);
     }
-    if (step->activation.kind != ACTIVATION_NONE)
-        put(page, " + %s", program_activation_text(step->activation.kind));
-    if (step->kind == PROGRAM_COMBINE || step->kind == PROGRAM_COMBINE_CONSTANT)
-        put(page, ": %s%s", operations[step->combine.op], step->combine.on_left ? " (constant on the left)" : "");
-    if (step->kind == PROGRAM_SOFTMAX)
-        put(page, " over %zu%s", step->softmax.length, step->softmax.log ? ", logarithm" : "");
-    put(page, ", ");
-    put_place(page, program, step->x);
-    if (step->x2 >= 0) {
-        put(page, " and ");
-        put_place(page, program, step->x2);
-    }
-    put(page, " -> ");
-    put_place(page, program, step->y);
     put(page, "\n");
 }
 
-size_t plan_describe(const struct plan *plan, char *text, size_t size) {
+static void put_buffer(struct page *page, const struct program *program, int number) {
+    char shape[160];
+    if (number < 0) {
+        put(page, "-");
+        return;
+    }
+    const struct program_buffer *buffer = &program->buffers[number];
+    const struct program_buffer *root = &program->buffers[program_root(program, number)];
+    const char *place = root->place == PROGRAM_INPUT      ? "input "
+                        : root->place == PROGRAM_OUTPUT   ? "output "
+                        : root->place == PROGRAM_CONSTANT ? "constant "
+                                                          : "";
+    put(page, "%s%s%s", place, buffer->dtype == TENSOR_F32 ? "" : tensor_dtype_text(buffer->dtype),
+        tensor_shape_text(&buffer->shape, shape, sizeof shape));
+}
+
+static void put_step(struct page *page, const struct program *program, size_t number) {
+    const struct program_step *step = &program->steps[number];
+    const struct operation *operation = &step->operation;
+    put(page, "  %zu ", number);
+    if (operation->kind == OPERATION_UNARY)
+        put(page, "%s", operation_unary_text(operation->unary.kind));
+    else if (operation->kind == OPERATION_BINARY)
+        put(page, "%s", operation_binary_text(operation->binary));
+    else
+        put(page, "%s", operation_text(operation->kind));
+    bool sums = operation->kind == OPERATION_CONV && step->input_count > 3 && step->inputs[3] >= 0;
+    if ((operation->kind == OPERATION_MATMUL || operation->kind == OPERATION_CONV) && step->input_count > 2 &&
+        step->inputs[2] >= 0)
+        put(page, " + bias");
+    put(page, "%s", sums ? " + sum" : "");
+    if (operation->then.kind != UNARY_NONE)
+        put(page, " + %s", operation_unary_text(operation->then.kind));
+    put(page, ":");
+    for (int i = 0; i < step->input_count; i++) {
+        put(page, "%s", i > 0 ? ", " : " ");
+        put_buffer(page, program, step->inputs[i]);
+    }
+    put(page, " ->");
+    for (int i = 0; i < step->output_count; i++) {
+        put(page, "%s", i > 0 ? ", " : " ");
+        put_buffer(page, program, step->outputs[i]);
+    }
+    put(page, "\n");
+}
+
+size_t plan_describe(struct plan *plan, char *text, size_t size) {
     struct page page = {text, size, 0};
     const struct plan_facts *facts = &plan->facts;
-    const struct program *program = &plan->program;
+    const struct program *program = &plan->example;
     double flops = 0;
     if (size > 0)
         text[0] = 0;
-    put_specs(&page, "input", plan->signature.inputs, plan->signature.input_count);
-    put_specs(&page, "output", plan->signature.outputs, plan->signature.output_count);
-    if (plan->fixed_batch > 0)
-        put(&page, "%-10s exported for %u\n", "batch", plan->fixed_batch);
+    put_specs(&page, "input", &plan->signature, plan->signature.inputs, plan->signature.input_count);
+    put_specs(&page, "output", &plan->signature, plan->signature.outputs, plan->signature.output_count);
+    put_batch(&page, plan);
+    put_example(&page, plan);
     put(&page, "%-10s ai.onnx %lld, IR version %lld%s%s\n", "opset", (long long)facts->opset,
         (long long)facts->ir_version, facts->producer[0] ? ", made by " : "", facts->producer);
+    if (plan_notice(plan)[0])
+        put(&page, "%-10s %s\n", "notice", plan_notice(plan));
     put(&page, "%-10s ", "operators");
     for (int i = 0; i < facts->operator_count; i++)
         put(&page, "%s%s x %d", i > 0 ? ", " : "", facts->operators[i].name, facts->operators[i].count);
     put(&page, "%s\n%-10s ", facts->operator_count == 0 ? "none" : "", "parameters");
     put(&page, "%zu\n%-10s ", facts->parameters, "flops/row");
     for (size_t i = 0; i < program->step_count; i++)
-        flops += program_row_flops(&program->steps[i], program);
+        flops += program_step_flops(program, &program->steps[i]);
     put_count(&page, flops);
-    put(&page, "\n%-10s %zu bytes a row\n%-10s %zu\n", "arena", program->arena_row_bytes, "steps", program->step_count);
+    put(&page, "\n");
+    put_arena(&page, plan);
+    put(&page, "%-10s %zu\n", "steps", program->step_count);
     for (size_t i = 0; i < program->step_count; i++)
         put_step(&page, program, i);
     return page.used;

@@ -1,256 +1,286 @@
 #include "engine/graph/lower_elementwise.h"
 
 #include <float.h>
-#include <math.h>
+#include <stdlib.h>
 #include <string.h>
 
-#include "engine/graph/constant.h"
+#include "engine/graph/lower_arithmetic.h"
+#include "engine/graph/lower_convert.h"
 #include "engine/graph/node.h"
-#include "engine/graph/shapes.h"
+#include "engine/graph/operators.h"
 
-/* Since opset 11 the bounds are inputs, before they are attributes. */
-static enum weir_status clip_bounds(struct lowering *lowering, const struct graph_node *node,
-                                    struct activation *activation, struct weir_error *err) {
-    const struct graph_constant *bounds[2];
+enum takes { FLOATS, NUMBERS, BOOLS };
+
+struct function {
+    const char *op;
+    enum unary_kind kind;
+    enum takes takes;
+    float a, b; /* where the attributes are absent */
+    const char *a_attribute, *b_attribute;
+};
+
+/* Sorted by op. Defaults: ONNX, docs/Operators.md. */
+static const struct function functions[] = {
+    {"Abs", UNARY_ABSOLUTE, NUMBERS, 0, 0, NULL, NULL},
+    {"Acos", UNARY_ACOS, FLOATS, 0, 0, NULL, NULL},
+    {"Acosh", UNARY_ACOSH, FLOATS, 0, 0, NULL, NULL},
+    {"Asin", UNARY_ASIN, FLOATS, 0, 0, NULL, NULL},
+    {"Asinh", UNARY_ASINH, FLOATS, 0, 0, NULL, NULL},
+    {"Atan", UNARY_ATAN, FLOATS, 0, 0, NULL, NULL},
+    {"Atanh", UNARY_ATANH, FLOATS, 0, 0, NULL, NULL},
+    {"Ceil", UNARY_CEIL, FLOATS, 0, 0, NULL, NULL},
+    {"Celu", UNARY_CELU, FLOATS, 1, 0, "alpha", NULL},
+    {"Cos", UNARY_COS, FLOATS, 0, 0, NULL, NULL},
+    {"Cosh", UNARY_COSH, FLOATS, 0, 0, NULL, NULL},
+    {"Elu", UNARY_ELU, FLOATS, 1, 0, "alpha", NULL},
+    {"Erf", UNARY_ERF, FLOATS, 0, 0, NULL, NULL},
+    {"Exp", UNARY_EXP, FLOATS, 0, 0, NULL, NULL},
+    {"Floor", UNARY_FLOOR, FLOATS, 0, 0, NULL, NULL},
+    {"Gelu", UNARY_GELU_ERF, FLOATS, 0, 0, NULL, NULL},
+    {"HardSigmoid", UNARY_HARD_SIGMOID, FLOATS, 0.2f, 0.5f, "alpha", "beta"},
+    {"HardSwish", UNARY_HARD_SWISH, FLOATS, 0, 0, NULL, NULL},
+    {"IsInf", UNARY_IS_INF, FLOATS, 1, 1, NULL, NULL},
+    {"IsNaN", UNARY_IS_NAN, FLOATS, 0, 0, NULL, NULL},
+    {"LeakyRelu", UNARY_LEAKY_RELU, FLOATS, 0.01f, 0, "alpha", NULL},
+    {"Log", UNARY_LOG, FLOATS, 0, 0, NULL, NULL},
+    {"Mish", UNARY_MISH, FLOATS, 0, 0, NULL, NULL},
+    {"Neg", UNARY_NEGATE, NUMBERS, 0, 0, NULL, NULL},
+    {"Not", UNARY_NOT, BOOLS, 0, 0, NULL, NULL},
+    {"Reciprocal", UNARY_RECIPROCAL, FLOATS, 0, 0, NULL, NULL},
+    {"Relu", UNARY_RELU, NUMBERS, 0, 0, NULL, NULL},
+    {"Round", UNARY_ROUND, FLOATS, 0, 0, NULL, NULL},
+    {"Selu", UNARY_SELU, FLOATS, 1.67326319217681884765625f, 1.05070102214813232421875f, "alpha", "gamma"},
+    {"Shrink", UNARY_SHRINK, FLOATS, 0.5f, 0, "lambd", "bias"},
+    {"Sigmoid", UNARY_SIGMOID, FLOATS, 0, 0, NULL, NULL},
+    {"Sign", UNARY_SIGN, NUMBERS, 0, 0, NULL, NULL},
+    {"Sin", UNARY_SIN, FLOATS, 0, 0, NULL, NULL},
+    {"Sinh", UNARY_SINH, FLOATS, 0, 0, NULL, NULL},
+    {"Softplus", UNARY_SOFTPLUS, FLOATS, 0, 0, NULL, NULL},
+    {"Softsign", UNARY_SOFTSIGN, FLOATS, 0, 0, NULL, NULL},
+    {"Sqrt", UNARY_SQRT, FLOATS, 0, 0, NULL, NULL},
+    {"Swish", UNARY_SILU, FLOATS, 1, 0, "alpha", NULL},
+    {"Tan", UNARY_TAN, FLOATS, 0, 0, NULL, NULL},
+    {"Tanh", UNARY_TANH, FLOATS, 0, 0, NULL, NULL},
+    {"ThresholdedRelu", UNARY_THRESHOLDED_RELU, FLOATS, 1, 0, "alpha", NULL},
+};
+
+static int compare_function(const void *name, const void *entry) {
+    return strcmp(name, ((const struct function *)entry)->op);
+}
+
+/* Attributes that are not two numbers. */
+static enum weir_status read_special(struct lowering *lowering, const struct graph_node *node, struct unary *unary,
+                                     struct weir_error *err) {
+    static const char *const approximations[] = {"none", "tanh", NULL};
+    int approximation = 0;
+    int64_t negative = 1, positive = 1;
+    if (unary->kind == UNARY_GELU_ERF) {
+        if (node_word(lowering->graph, node, "approximate", approximations, &approximation, err) != WEIR_OK)
+            return err->status;
+        unary->kind = approximation == 1 ? UNARY_GELU_TANH : UNARY_GELU_ERF;
+    } else if (unary->kind == UNARY_IS_INF) {
+        if (node_int(lowering->graph, node, "detect_negative", &negative, err) != WEIR_OK ||
+            node_int(lowering->graph, node, "detect_positive", &positive, err) != WEIR_OK)
+            return err->status;
+        unary->a = negative != 0;
+        unary->b = positive != 0;
+    }
+    return WEIR_OK;
+}
+
+static enum weir_status need_input(struct lowering *lowering, const struct graph_node *node, enum takes takes,
+                                   const struct fact **x, struct weir_error *err) {
+    const struct fact *fact;
+    if (takes == FLOATS)
+        return lower_need_float(lowering, node, 0, x, err);
+    if (lower_need(lowering, node, 0, &fact, err) != WEIR_OK)
+        return err->status;
+    if ((fact->dtype == TENSOR_BOOL) != (takes == BOOLS))
+        return node_fail(lowering->graph, node, err, WEIR_INVALID, "its input is %s, expected %s",
+                         tensor_dtype_text(fact->dtype), takes == BOOLS ? "bool" : "a number");
+    *x = fact;
+    return WEIR_OK;
+}
+
+enum weir_status lower_elementwise_unary(struct lowering *lowering, const struct graph_node *node,
+                                         struct weir_error *err) {
+    const struct function *function =
+        bsearch(node->op, functions, sizeof functions / sizeof functions[0], sizeof functions[0], compare_function);
+    struct operation operation = {.kind = OPERATION_UNARY};
+    const struct fact *x;
+    if (!function)
+        return node_fail(lowering->graph, node, err, WEIR_INTERNAL, "not a function of one number");
+    operation.unary = (struct unary){function->kind, function->a, function->b};
+    if (need_input(lowering, node, function->takes, &x, err) != WEIR_OK ||
+        (function->a_attribute &&
+         node_float(lowering->graph, node, function->a_attribute, &operation.unary.a, err) != WEIR_OK) ||
+        (function->b_attribute &&
+         node_float(lowering->graph, node, function->b_attribute, &operation.unary.b, err) != WEIR_OK) ||
+        read_special(lowering, node, &operation.unary, err) != WEIR_OK)
+        return err->status;
+    bool gives_bool = function->kind == UNARY_IS_NAN || function->kind == UNARY_IS_INF;
+    if (lower_define(lowering, node, 0, gives_bool ? TENSOR_BOOL : x->dtype, &x->shape, err) != WEIR_OK)
+        return err->status;
+    return lower_step(lowering, node, &operation, err);
+}
+
+/* Is the bound there, and of x's type and one element? */
+static enum weir_status check_bound(struct lowering *lowering, const struct graph_node *node, int input,
+                                    enum tensor_dtype dtype, const struct fact **bound, struct weir_error *err) {
+    const struct fact *fact = lower_input(lowering, node, input);
+    if (fact && fact->elements != 1)
+        return node_fail(lowering->graph, node, err, WEIR_INVALID, "a bound is not a scalar");
+    if (fact && fact->dtype != dtype)
+        return node_fail(lowering->graph, node, err, WEIR_INVALID, "a bound is %s, its input %s",
+                         tensor_dtype_text(fact->dtype), tensor_dtype_text(dtype));
+    *bound = fact;
+    return WEIR_OK;
+}
+
+/* max(x, low), then min(that, high): for integers, and for bounds that the program computes. */
+static enum weir_status clip_in_steps(struct lowering *lowering, const struct graph_node *node, const struct fact *x,
+                                      const struct fact *const bounds[2], struct weir_error *err) {
+    static const enum binary_kind kinds[2] = {BINARY_MAXIMUM, BINARY_MINIMUM};
+    static const struct tensor_shape scalar = {.rank = 0};
+    int inputs[2], output;
+    if (lower_define(lowering, node, 0, x->dtype, &x->shape, err) != WEIR_OK ||
+        lower_input_buffer(lowering, node, 0, &inputs[0], err) != WEIR_OK)
+        return err->status;
+    for (int i = 0; i < 2; i++) {
+        struct operation operation = {.kind = OPERATION_BINARY, .binary = kinds[i]};
+        struct lower_wires wires = {inputs, &output, 2, 1};
+        int bound;
+        if (!bounds[i])
+            continue;
+        output = lower_output_buffer(lowering, node, 0);
+        if (i == 0 && bounds[1] && lower_temporary(lowering, node, x->dtype, &x->shape, &output, err) != WEIR_OK)
+            return err->status;
+        if (lower_input_buffer(lowering, node, i + 1, &bound, err) != WEIR_OK ||
+            lower_temporary_alias(lowering, node, bound, &scalar, &inputs[1], err) != WEIR_OK ||
+            lower_wired_step(lowering, node, &operation, &wires, err) != WEIR_OK)
+            return err->status;
+        inputs[0] = output;
+    }
+    return WEIR_OK;
+}
+
+static enum weir_status clip_step(struct lowering *lowering, const struct graph_node *node, const struct fact *x,
+                                  float low, float high, struct weir_error *err) {
+    struct operation operation = {.kind = OPERATION_UNARY, .unary = {UNARY_CLIP, low, high}};
+    int input, output;
+    struct lower_wires wires = {&input, &output, 1, 1};
+    if (lower_define(lowering, node, 0, x->dtype, &x->shape, err) != WEIR_OK ||
+        lower_input_buffer(lowering, node, 0, &input, err) != WEIR_OK)
+        return err->status;
+    output = lower_output_buffer(lowering, node, 0);
+    return lower_wired_step(lowering, node, &operation, &wires, err);
+}
+
+enum weir_status lower_elementwise_clip(struct lowering *lowering, const struct graph_node *node,
+                                        struct weir_error *err) {
     bool attributes = lowering->graph->opset < 11;
-    activation->low = -FLT_MAX;
-    activation->high = FLT_MAX;
+    const struct fact *x, *bounds[2] = {NULL, NULL};
+    float low = -FLT_MAX, high = FLT_MAX;
     if (attributes ? node->input_count > 1 : node->attribute_count > 0)
         return node_fail(lowering->graph, node, err, WEIR_INVALID, "its bounds are %s in this opset",
                          attributes ? "attributes" : "inputs");
     if (attributes) {
-        if (node_float(lowering->graph, node, "min", &activation->low, err) != WEIR_OK ||
-            node_float(lowering->graph, node, "max", &activation->high, err) != WEIR_OK)
+        if (lower_need_float(lowering, node, 0, &x, err) != WEIR_OK ||
+            node_float(lowering->graph, node, "min", &low, err) != WEIR_OK ||
+            node_float(lowering->graph, node, "max", &high, err) != WEIR_OK)
             return err->status;
-        return WEIR_OK;
+        return clip_step(lowering, node, x, low, high, err);
     }
-    for (int i = 0; i < 2; i++) {
-        if (lower_constant(lowering, node, i + 1, &bounds[i], err) != WEIR_OK)
-            return err->status;
-        if (bounds[i] && bounds[i]->elements != 1)
-            return node_fail(lowering->graph, node, err, WEIR_INVALID, "a bound is not a scalar");
-        if (bounds[i])
-            *(i == 0 ? &activation->low : &activation->high) = constant_element(bounds[i], 0);
-    }
-    return WEIR_OK;
-}
-
-static enum weir_status make_activation(struct lowering *lowering, const struct graph_node *node,
-                                        struct activation *activation, struct weir_error *err) {
-    static const struct {
-        const char *op;
-        enum activation_kind kind;
-    } kinds[] = {{"Relu", ACTIVATION_RELU},
-                 {"LeakyRelu", ACTIVATION_LEAKY_RELU},
-                 {"Clip", ACTIVATION_CLIP},
-                 {"Sigmoid", ACTIVATION_SIGMOID},
-                 {"Tanh", ACTIVATION_TANH}};
-    *activation = (struct activation){ACTIVATION_NONE, 0, 0};
-    for (size_t i = 0; i < sizeof kinds / sizeof kinds[0]; i++)
-        if (strcmp(kinds[i].op, node->op) == 0)
-            activation->kind = kinds[i].kind;
-    if (activation->kind == ACTIVATION_CLIP)
-        return clip_bounds(lowering, node, activation, err);
-    if (activation->kind == ACTIVATION_LEAKY_RELU) {
-        activation->low = 0.01f;
-        return node_float(lowering->graph, node, "alpha", &activation->low, err);
-    }
-    return WEIR_OK;
-}
-
-enum weir_status lower_elementwise_activation(struct lowering *lowering, const struct graph_node *node,
-                                              struct weir_error *err) {
-    struct activation activation;
-    struct graph_value *x;
-    struct program_step *step;
-    int y = GRAPH_NONE;
-    if (make_activation(lowering, node, &activation, err) != WEIR_OK ||
-        lower_computed(lowering, node, 0, &x, err) != WEIR_OK ||
-        !(step = lower_step(lowering, node, PROGRAM_ACTIVATE, x->buffer, &y, err)))
+    if (need_input(lowering, node, NUMBERS, &x, err) != WEIR_OK ||
+        check_bound(lowering, node, 1, x->dtype, &bounds[0], err) != WEIR_OK ||
+        check_bound(lowering, node, 2, x->dtype, &bounds[1], err) != WEIR_OK)
         return err->status;
-    step->activation = activation;
-    return lower_define(lowering, node, &x->shape, y, err);
+    if (!bounds[0] && !bounds[1])
+        return lower_alias(lowering, node, 0, 0, &x->shape, err);
+    if (x->dtype != TENSOR_F32 || (bounds[0] && !bounds[0]->known) || (bounds[1] && !bounds[1]->known))
+        return clip_in_steps(lowering, node, x, bounds, err);
+    double from = -(double)FLT_MAX, to = (double)FLT_MAX;
+    if (lower_scalar(lowering, node, 1, &from, err) != WEIR_OK || lower_scalar(lowering, node, 2, &to, err) != WEIR_OK)
+        return err->status;
+    return clip_step(lowering, node, x, (float)from, (float)to, err);
 }
 
-/* Spreads a constant over one row of shape, by NumPy's rules; shapes_broadcast has checked that it fits. */
-static void spread(const struct graph_constant *constant, const struct tensor_shape *shape, float *out) {
-    size_t strides[TENSOR_MAX_RANK] = {0}, at[TENSOR_MAX_RANK] = {0}, stride = 1, from = 0;
-    size_t count = shapes_product(shape, 1, shape->rank);
-    int lead = shape->rank - constant->shape.rank;
-    for (int i = constant->shape.rank - 1; i >= 0; i--) {
-        size_t dim = (size_t)constant->shape.dims[i];
-        strides[lead + i] = dim == 1 ? 0 : stride;
-        stride *= dim;
-    }
-    for (size_t i = 0; i < count; i++) {
-        out[i] = constant_element(constant, from);
-        for (int d = shape->rank - 1; d > 0; d--) {
-            from += strides[d];
-            if (++at[d] < (size_t)shape->dims[d])
-                break;
-            from -= strides[d] * at[d];
-            at[d] = 0;
-        }
-    }
-}
+#define FUNCTION(name, attributes)                                                                                     \
+    { name, attributes, 1, 1, 1, lower_elementwise_unary }
+#define BINARY(name)                                                                                                   \
+    { name, " ", 2, 2, 1, lower_arithmetic_binary }
+#define LIST(name)                                                                                                     \
+    { name, " ", 1, GRAPH_MAX_NODE_VALUES, 1, lower_arithmetic_list }
 
-struct operand {
-    enum combination op;
-    bool on_left;
-    const struct graph_constant *constant;
+static const struct operator_entry entries[] = {
+    FUNCTION("Abs", " "),
+    FUNCTION("Acos", " "),
+    FUNCTION("Acosh", " "),
+    BINARY("Add"),
+    BINARY("And"),
+    FUNCTION("Asin", " "),
+    FUNCTION("Asinh", " "),
+    FUNCTION("Atan", " "),
+    FUNCTION("Atanh", " "),
+    {"BitShift", " direction ", 2, 2, 1, lower_arithmetic_shift},
+    {"Cast", " saturate to ", 1, 1, 1, lower_convert_cast},
+    {"CastLike", " saturate ", 2, 2, 1, lower_convert_cast},
+    FUNCTION("Ceil", " "),
+    FUNCTION("Celu", " alpha "),
+    {"Clip", " max min ", 1, 3, 1, lower_elementwise_clip},
+    {"Constant", " value value_float value_floats value_int value_ints ", 0, 0, 1, lower_convert_constant},
+    FUNCTION("Cos", " "),
+    FUNCTION("Cosh", " "),
+    BINARY("Div"),
+    {"Dropout", " ratio seed ", 1, 3, 2, lower_convert_dropout},
+    FUNCTION("Elu", " alpha "),
+    BINARY("Equal"),
+    FUNCTION("Erf", " "),
+    FUNCTION("Exp", " "),
+    FUNCTION("Floor", " "),
+    FUNCTION("Gelu", " approximate "),
+    BINARY("Greater"),
+    BINARY("GreaterOrEqual"),
+    FUNCTION("HardSigmoid", " alpha beta "),
+    FUNCTION("HardSwish", " "),
+    {"Identity", " ", 1, 1, 1, lower_convert_identity},
+    FUNCTION("IsInf", " detect_negative detect_positive "),
+    FUNCTION("IsNaN", " "),
+    FUNCTION("LeakyRelu", " alpha "),
+    BINARY("Less"),
+    BINARY("LessOrEqual"),
+    FUNCTION("Log", " "),
+    LIST("Max"),
+    LIST("Mean"),
+    LIST("Min"),
+    FUNCTION("Mish", " "),
+    {"Mod", " fmod ", 2, 2, 1, lower_arithmetic_modulo},
+    BINARY("Mul"),
+    FUNCTION("Neg", " "),
+    FUNCTION("Not", " "),
+    BINARY("Or"),
+    BINARY("PRelu"),
+    {"Pow", " ", 2, 2, 1, lower_arithmetic_power},
+    FUNCTION("Reciprocal", " "),
+    FUNCTION("Relu", " "),
+    FUNCTION("Round", " "),
+    FUNCTION("Selu", " alpha gamma "),
+    FUNCTION("Shrink", " bias lambd "),
+    FUNCTION("Sigmoid", " "),
+    FUNCTION("Sign", " "),
+    FUNCTION("Sin", " "),
+    FUNCTION("Sinh", " "),
+    FUNCTION("Softplus", " "),
+    FUNCTION("Softsign", " "),
+    FUNCTION("Sqrt", " "),
+    BINARY("Sub"),
+    LIST("Sum"),
+    FUNCTION("Swish", " alpha "),
+    FUNCTION("Tan", " "),
+    FUNCTION("Tanh", " "),
+    FUNCTION("ThresholdedRelu", " alpha "),
+    {"Where", " ", 3, 3, 1, lower_arithmetic_where},
+    BINARY("Xor"),
 };
 
-/* x op constant, or constant op x, for an x of that shape. *buffer is x's before and the result's after. */
-static enum weir_status combine_constant(struct lowering *lowering, const struct graph_node *node,
-                                         const struct tensor_shape *shape, const struct operand *operand, int *buffer,
-                                         struct weir_error *err) {
-    const char *fault = "";
-    struct program_step *step;
-    float *values;
-    size_t period, row = lowering->program->buffers[*buffer].row_elements;
-    int y = GRAPH_NONE;
-    enum weir_status status = shapes_broadcast(shape, &operand->constant->shape, &period, &fault);
-    if (status != WEIR_OK)
-        return node_fail(lowering->graph, node, err, status, "%s", fault);
-    if (operand->constant->elements == 0)
-        return node_fail(lowering->graph, node, err, WEIR_INVALID, "its constant is empty");
-    bool whole_row = period == 0;
-    if (whole_row)
-        period = row;
-    if (lower_floats(lowering, node, period, &values, err) != WEIR_OK ||
-        !(step = lower_step(lowering, node, PROGRAM_COMBINE_CONSTANT, *buffer, &y, err)))
-        return err->status;
-    if (whole_row)
-        spread(operand->constant, shape, values);
-    else
-        constant_floats(operand->constant, values);
-    step->combine = (struct program_combine){operand->op, operand->on_left, period, values};
-    *buffer = y;
-    return WEIR_OK;
-}
-
-static enum combination combination_of(const char *op) {
-    return strcmp(op, "Add") == 0   ? COMBINATION_ADD
-           : strcmp(op, "Sub") == 0 ? COMBINATION_SUBTRACT
-           : strcmp(op, "Mul") == 0 ? COMBINATION_MULTIPLY
-                                    : COMBINATION_DIVIDE;
-}
-
-static enum weir_status combine_computed(struct lowering *lowering, const struct graph_node *node,
-                                         const struct graph_value *a, const struct graph_value *b,
-                                         struct weir_error *err) {
-    char left[96], right[96];
-    struct program_step *step;
-    int y = GRAPH_NONE;
-    if (!shapes_equal(&a->shape, &b->shape))
-        return node_fail(lowering->graph, node, err, WEIR_UNSUPPORTED,
-                         "computed values of shapes %s and %s; supported: equal shapes, or a constant",
-                         tensor_shape_text(&a->shape, left, sizeof left),
-                         tensor_shape_text(&b->shape, right, sizeof right));
-    if (!(step = lower_step(lowering, node, PROGRAM_COMBINE, a->buffer, &y, err)))
-        return err->status;
-    step->x2 = b->buffer;
-    step->combine.op = combination_of(node->op);
-    return lower_define(lowering, node, &a->shape, y, err);
-}
-
-enum weir_status lower_elementwise_arithmetic(struct lowering *lowering, const struct graph_node *node,
-                                              struct weir_error *err) {
-    struct graph_value *a = node_input(lowering->graph, node, 0), *b = node_input(lowering->graph, node, 1);
-    if (!a || !b)
-        return node_fail(lowering->graph, node, err, WEIR_INVALID, "an input is missing");
-    if (!a->constant && !b->constant)
-        return combine_computed(lowering, node, a, b, err);
-    if (a->constant && b->constant)
-        return node_fail(lowering->graph, node, err, WEIR_UNSUPPORTED,
-                         "both inputs are constants; supported: at least one computed from the input");
-    struct operand operand = {.op = combination_of(node->op), .on_left = a->constant};
-    const struct graph_value *x = a->constant ? b : a;
-    int buffer = x->buffer;
-    if (lower_constant(lowering, node, a->constant ? 0 : 1, &operand.constant, err) != WEIR_OK ||
-        combine_constant(lowering, node, &x->shape, &operand, &buffer, err) != WEIR_OK)
-        return err->status;
-    return lower_define(lowering, node, &x->shape, buffer, err);
-}
-
-/* y = x * factor + shift with factor = scale / sqrt(var + epsilon), shift = B - mean * factor; both per channel.
- * parameters are scale, B, mean, var. */
-static enum weir_status channel_constants(struct lowering *lowering, const struct graph_node *node,
-                                          const struct tensor_shape *shape,
-                                          const struct graph_constant *const parameters[4],
-                                          const struct graph_constant *made[2], struct weir_error *err) {
-    struct tensor_shape channels = {.rank = shape->rank - 1};
-    unsigned char *memory[2];
-    float epsilon = 1e-5f;
-    if (node_float(lowering->graph, node, "epsilon", &epsilon, err) != WEIR_OK)
-        return err->status;
-    for (int i = 0; i < channels.rank; i++)
-        channels.dims[i] = i == 0 ? shape->dims[1] : 1;
-    for (int i = 0; i < 2; i++)
-        if (!(made[i] = constant_make(&lowering->graph->region, TENSOR_F32, &channels, &memory[i])))
-            return node_fail(lowering->graph, node, err, WEIR_NO_MEMORY, "no memory");
-    for (size_t i = 0; i < (size_t)shape->dims[1]; i++) {
-        double factor = constant_element(parameters[0], i) / sqrt((double)constant_element(parameters[3], i) + epsilon);
-        ((float *)(void *)memory[0])[i] = (float)factor;
-        ((float *)(void *)memory[1])[i] =
-            (float)(constant_element(parameters[1], i) - constant_element(parameters[2], i) * factor);
-    }
-    return WEIR_OK;
-}
-
-enum weir_status lower_elementwise_batch_normalization(struct lowering *lowering, const struct graph_node *node,
-                                                       struct weir_error *err) {
-    struct graph_value *x;
-    int64_t training = 0, spatial = 1;
-    const struct graph_constant *parameters[4], *made[2] = {NULL, NULL};
-    if (node_int(lowering->graph, node, "training_mode", &training, err) != WEIR_OK ||
-        node_int(lowering->graph, node, "spatial", &spatial, err) != WEIR_OK ||
-        lower_computed(lowering, node, 0, &x, err) != WEIR_OK)
-        return err->status;
-    if (training != 0 || spatial != 1)
-        return node_fail(lowering->graph, node, err, WEIR_UNSUPPORTED, "%s; supported: training_mode=0, spatial=1",
-                         training ? "training_mode=1" : "spatial=0");
-    if (x->shape.rank < 2)
-        return node_fail(lowering->graph, node, err, WEIR_INVALID, "its input has no channels");
-    for (int i = 0; i < 4; i++) {
-        if (lower_constant(lowering, node, i + 1, &parameters[i], err) != WEIR_OK)
-            return err->status;
-        if (!parameters[i] || parameters[i]->shape.rank != 1 || parameters[i]->shape.dims[0] != x->shape.dims[1])
-            return node_fail(lowering->graph, node, err, WEIR_INVALID, "input %d does not have %lld elements", i + 1,
-                             (long long)x->shape.dims[1]);
-    }
-    int buffer = x->buffer;
-    if (channel_constants(lowering, node, &x->shape, parameters, made, err) != WEIR_OK)
-        return err->status;
-    struct operand factor = {COMBINATION_MULTIPLY, false, made[0]}, shift = {COMBINATION_ADD, false, made[1]};
-    if (combine_constant(lowering, node, &x->shape, &factor, &buffer, err) != WEIR_OK ||
-        combine_constant(lowering, node, &x->shape, &shift, &buffer, err) != WEIR_OK)
-        return err->status;
-    return lower_define(lowering, node, &x->shape, buffer, err);
-}
-
-enum weir_status lower_elementwise_softmax(struct lowering *lowering, const struct graph_node *node,
-                                           struct weir_error *err) {
-    bool one_axis = lowering->graph->opset >= 13;
-    int64_t wanted = one_axis ? -1 : 1;
-    struct graph_value *x;
-    struct program_step *step;
-    int y = GRAPH_NONE, axis;
-    if (node_int(lowering->graph, node, "axis", &wanted, err) != WEIR_OK ||
-        lower_computed(lowering, node, 0, &x, err) != WEIR_OK)
-        return err->status;
-    if (!shapes_axis(wanted, x->shape.rank, &axis))
-        return node_fail(lowering->graph, node, err, WEIR_INVALID, "axis %lld of %d dimensions", (long long)wanted,
-                         x->shape.rank);
-    if (axis == 0)
-        return node_fail(lowering->graph, node, err, WEIR_UNSUPPORTED,
-                         "axis 0 would mix the rows of a batch; supported: the other axes");
-    if (!(step = lower_step(lowering, node, PROGRAM_SOFTMAX, x->buffer, &y, err)))
-        return err->status;
-    int rank = x->shape.rank;
-    step->softmax.outer = shapes_product(&x->shape, 1, axis);
-    step->softmax.length = one_axis ? (size_t)x->shape.dims[axis] : shapes_product(&x->shape, axis, rank);
-    step->softmax.inner = one_axis ? shapes_product(&x->shape, axis + 1, rank) : 1;
-    step->softmax.log = strcmp(node->op, "LogSoftmax") == 0;
-    return lower_define(lowering, node, &x->shape, y, err);
-}
+const struct operator_family lower_elementwise_family = {entries, sizeof entries / sizeof entries[0]};

@@ -1,141 +1,199 @@
-#include "engine/graph/lower_layout.h"
-
+/* Operators that leave every element where it is: the result is the input under another shape, or the shape itself. */
 #include <string.h>
 
-#include "engine/graph/constant.h"
 #include "engine/graph/node.h"
+#include "engine/graph/operators.h"
 #include "engine/graph/shapes.h"
 
-enum weir_status lower_layout_identity(struct lowering *lowering, const struct graph_node *node,
-                                       struct weir_error *err) {
-    struct graph_value *x;
-    if (lower_computed(lowering, node, 0, &x, err) != WEIR_OK)
-        return err->status;
-    return lower_define(lowering, node, &x->shape, x->buffer, err);
+static enum weir_status fail_shape(const struct lowering *lowering, const struct graph_node *node, const struct fact *x,
+                                   const char *what, struct weir_error *err) {
+    char text[160];
+    return node_fail(lowering->graph, node, err, WEIR_INVALID, "of %s: %s",
+                     tensor_shape_text(&x->shape, text, sizeof text), what);
 }
 
-enum weir_status lower_layout_cast(struct lowering *lowering, const struct graph_node *node, struct weir_error *err) {
-    int64_t to = 0;
-    struct graph_constant wanted = {0};
-    if (node_int(lowering->graph, node, "to", &to, err) != WEIR_OK)
-        return err->status;
-    if (to <= 0 || to > INT32_MAX || !tensor_dtype_from_onnx((int32_t)to, &wanted.dtype) || !constant_is_float(&wanted))
-        return node_fail(lowering->graph, node, err, WEIR_UNSUPPORTED,
-                         "to ONNX type %lld; supported: float32, float16, bfloat16, float64 (all computed in float32)",
-                         (long long)to);
-    return lower_layout_identity(lowering, node, err);
+/* A file exported with a fixed batch holds that number in its wanted shapes. The first dimension that differs from x's
+ * is taken for it (or for a multiple: heads of attention behind the batch) where the elements fit only so, and beside
+ * a -1 where it multiplies up to x's dimension with what follows. */
+static void exchange_batch(const struct lowering *lowering, const struct fact *x, int inferred,
+                           struct tensor_shape *shape) {
+    int first = 0;
+    int64_t fixed = lowering->graph->fixed_batch, product;
+    size_t elements;
+    while (first < shape->rank && first < x->shape.rank && shape->dims[first] == x->shape.dims[first])
+        first++;
+    if (fixed == 0 || lowering->rows == 0 || first == shape->rank || first == inferred ||
+        shape->dims[first] % fixed != 0 ||
+        __builtin_mul_overflow(shape->dims[first] / fixed, (int64_t)lowering->rows, &product))
+        return;
+    int64_t exchanged = product;
+    if (inferred < 0) {
+        if (!tensor_shape_elements(shape, 0, &elements) || elements != x->elements)
+            shape->dims[first] = exchanged;
+        return;
+    }
+    for (int i = first + 1; first < x->shape.rank; i++) {
+        if (product == x->shape.dims[first]) {
+            shape->dims[first] = exchanged;
+            return;
+        }
+        if (i >= shape->rank || i == inferred || product > x->shape.dims[first] ||
+            __builtin_mul_overflow(product, shape->dims[i], &product))
+            return;
+    }
 }
 
-enum weir_status lower_layout_dropout(struct lowering *lowering, const struct graph_node *node,
+/* Gives the dimension that was -1 its size, or checks that the sizes fit. */
+static bool fit_elements(const struct fact *x, int inferred, struct tensor_shape *shape) {
+    size_t others;
+    if (inferred >= 0)
+        shape->dims[inferred] = 1;
+    if (!tensor_shape_elements(shape, 0, &others))
+        return false;
+    if (inferred < 0)
+        return others == x->elements;
+    if (others == 0 || x->elements % others != 0)
+        return false;
+    shape->dims[inferred] = (int64_t)(x->elements / others);
+    return true;
+}
+
+static enum weir_status lower_reshape(struct lowering *lowering, const struct graph_node *node,
                                       struct weir_error *err) {
-    const struct graph_value *training = node_input(lowering->graph, node, 2);
-    if (training && (!training->constant || training->constant->elements != 1 || training->constant->bytes[0] != 0))
-        return node_fail(lowering->graph, node, err, WEIR_UNSUPPORTED,
-                         "training_mode; supported: inference, with a constant false");
-    return lower_layout_identity(lowering, node, err);
-}
-
-/* The list that the operator takes: as an input in newer opsets, as an attribute in older ones. */
-static enum weir_status read_list(struct lowering *lowering, const struct graph_node *node, struct shapes_list *list,
-                                  struct weir_error *err) {
-    bool reshape = strcmp(node->op, "Reshape") == 0, transpose = strcmp(node->op, "Transpose") == 0;
-    list->count = -1;
-    if (strcmp(node->op, "Flatten") == 0)
-        return WEIR_OK;
-    if (node_list(lowering->graph, node, transpose ? -1 : 1,
-                  reshape     ? NULL
-                  : transpose ? "perm"
-                              : "axes",
-                  list, err) != WEIR_OK)
-        return err->status;
-    if (reshape && list->count < 0)
-        return node_fail(lowering->graph, node, err, WEIR_INVALID, "its shape is missing");
-    return WEIR_OK;
-}
-
-enum weir_status lower_layout_reshape(struct lowering *lowering, const struct graph_node *node,
-                                      struct weir_error *err) {
-    struct graph_value *x;
-    struct shapes_list list;
-    struct tensor_shape shape = {0};
-    int64_t axis = 1, allow_zero = 0;
-    int order[TENSOR_MAX_RANK];
-    uint32_t fixed = lowering->graph->fixed_batch;
-    const char *fault = "";
-    char text[96];
-    enum weir_status status;
-    if (lower_computed(lowering, node, 0, &x, err) != WEIR_OK || read_list(lowering, node, &list, err) != WEIR_OK ||
-        node_int(lowering->graph, node, "axis", &axis, err) != WEIR_OK ||
+    const struct fact *x;
+    struct shapes_list wanted = {.count = -1};
+    int64_t allow_zero = 0;
+    int inferred = -1;
+    if (lower_need(lowering, node, 0, &x, err) != WEIR_OK ||
+        lower_list(lowering, node, 1, NULL, &wanted, err) != WEIR_OK ||
         node_int(lowering->graph, node, "allowzero", &allow_zero, err) != WEIR_OK)
         return err->status;
-    if (strcmp(node->op, "Reshape") == 0)
-        status = shapes_reshape(&x->shape, &list, allow_zero != 0, fixed, &shape, &fault);
-    else if (strcmp(node->op, "Flatten") == 0)
-        status = shapes_flatten(&x->shape, axis, &shape, &fault);
-    else if (strcmp(node->op, "Squeeze") == 0)
-        status = shapes_squeeze(&x->shape, &list, fixed, &shape, &fault);
-    else if (strcmp(node->op, "Unsqueeze") == 0)
-        status = shapes_unsqueeze(&x->shape, &list, &shape, &fault);
-    else
-        status = shapes_transpose(&x->shape, &list, order, &shape, &fault);
-    if (status != WEIR_OK)
-        return node_fail(lowering->graph, node, err, status, "of %s: %s",
-                         tensor_shape_text(&x->shape, text, sizeof text), fault);
-    return lower_define(lowering, node, &shape, x->buffer, err);
+    if (wanted.count < 0)
+        return node_fail(lowering->graph, node, err, WEIR_INVALID, "its shape is missing");
+    struct tensor_shape shape = {.rank = wanted.count};
+    for (int i = 0; i < wanted.count; i++) {
+        int64_t dim = wanted.items[i];
+        if (dim < -1 || (dim == -1 && inferred >= 0) || (dim == 0 && !allow_zero && i >= x->shape.rank))
+            return fail_shape(lowering, node, x, "the wanted shape is wrong", err);
+        if (dim == -1)
+            inferred = i;
+        shape.dims[i] = dim == 0 && !allow_zero ? x->shape.dims[i] : dim;
+    }
+    const struct graph_value *list = node_input(lowering->graph, node, 1);
+    if (list && list->constant && lowering->rows != lowering->graph->fixed_batch)
+        exchange_batch(lowering, x, inferred, &shape);
+    if (!fit_elements(x, inferred, &shape)) {
+        char text[160];
+        return node_fail(lowering->graph, node, err, WEIR_INVALID, "%zu elements do not fit the wanted shape %s",
+                         x->elements, tensor_shape_text(&shape, text, sizeof text));
+    }
+    return lower_alias(lowering, node, 0, 0, &shape, err);
 }
 
-/* Checks that the inputs fit and gives the result's shape and axis. */
-static enum weir_status concat_shape(struct lowering *lowering, const struct graph_node *node,
-                                     struct tensor_shape *shape, int *axis, struct weir_error *err) {
-    struct graph_value *x;
-    int64_t wanted = 0, sum = 0;
-    if (!graph_attribute(node, "axis"))
-        return node_fail(lowering->graph, node, err, WEIR_INVALID, "its axis is missing");
-    if (node_int(lowering->graph, node, "axis", &wanted, err) != WEIR_OK ||
-        lower_computed(lowering, node, 0, &x, err) != WEIR_OK)
+static enum weir_status lower_flatten(struct lowering *lowering, const struct graph_node *node,
+                                      struct weir_error *err) {
+    const struct fact *x;
+    int64_t axis = 1;
+    if (lower_need(lowering, node, 0, &x, err) != WEIR_OK ||
+        node_int(lowering->graph, node, "axis", &axis, err) != WEIR_OK)
         return err->status;
-    *shape = x->shape;
-    if (!shapes_axis(wanted, shape->rank, axis))
-        return node_fail(lowering->graph, node, err, WEIR_INVALID, "axis %lld of %d dimensions", (long long)wanted,
-                         shape->rank);
-    if (*axis == 0)
-        return node_fail(lowering->graph, node, err, WEIR_UNSUPPORTED,
-                         "axis 0 is the batch; supported: the other axes");
-    for (int i = 0; i < node->input_count; i++) {
-        if (lower_computed(lowering, node, i, &x, err) != WEIR_OK)
-            return err->status;
-        bool fits = x->shape.rank == shape->rank;
-        for (int d = 0; fits && d < shape->rank; d++)
-            fits = d == *axis || x->shape.dims[d] == shape->dims[d];
-        if (!fits)
-            return node_fail(lowering->graph, node, err, WEIR_INVALID, "input %d '%.64s' does not fit the first", i,
-                             x->name);
-        sum += x->shape.dims[*axis];
+    int rank = x->shape.rank;
+    if (axis < -(int64_t)rank || axis > rank)
+        return fail_shape(lowering, node, x, "the axis is outside the rank", err);
+    int at = (int)(axis < 0 ? axis + rank : axis);
+    struct tensor_shape shape = {
+        .rank = 2, .dims = {(int64_t)shapes_product(&x->shape, 0, at), (int64_t)shapes_product(&x->shape, at, rank)}};
+    return lower_alias(lowering, node, 0, 0, &shape, err);
+}
+
+static enum weir_status lower_squeeze(struct lowering *lowering, const struct graph_node *node,
+                                      struct weir_error *err) {
+    const struct fact *x;
+    struct shapes_list axes = {.count = -1};
+    bool drop[TENSOR_MAX_RANK] = {false};
+    struct tensor_shape shape = {0};
+    if (lower_need(lowering, node, 0, &x, err) != WEIR_OK ||
+        lower_list(lowering, node, 1, "axes", &axes, err) != WEIR_OK)
+        return err->status;
+    for (int i = 0; axes.count < 0 && i < x->shape.rank; i++)
+        drop[i] = x->shape.dims[i] == 1;
+    for (int i = 0; i < axes.count; i++) {
+        int axis;
+        if (!shapes_axis(axes.items[i], x->shape.rank, &axis))
+            return fail_shape(lowering, node, x, "an axis is outside the rank", err);
+        if (x->shape.dims[axis] != 1)
+            return fail_shape(lowering, node, x, "a dropped dimension is not 1", err);
+        drop[axis] = true;
     }
-    shape->dims[*axis] = sum;
+    for (int i = 0; i < x->shape.rank; i++)
+        if (!drop[i])
+            shape.dims[shape.rank++] = x->shape.dims[i];
+    return lower_alias(lowering, node, 0, 0, &shape, err);
+}
+
+static enum weir_status lower_unsqueeze(struct lowering *lowering, const struct graph_node *node,
+                                        struct weir_error *err) {
+    const struct fact *x;
+    struct shapes_list axes = {.count = -1};
+    bool added[TENSOR_MAX_RANK] = {false};
+    if (lower_need(lowering, node, 0, &x, err) != WEIR_OK ||
+        lower_list(lowering, node, 1, "axes", &axes, err) != WEIR_OK)
+        return err->status;
+    if (axes.count < 0)
+        return node_fail(lowering->graph, node, err, WEIR_INVALID, "its axes are missing");
+    struct tensor_shape shape = {.rank = x->shape.rank + axes.count};
+    if (shape.rank > TENSOR_MAX_RANK)
+        return node_fail(lowering->graph, node, err, WEIR_UNSUPPORTED, "%d dimensions; supported: at most %d",
+                         shape.rank, TENSOR_MAX_RANK);
+    for (int i = 0; i < axes.count; i++) {
+        int axis;
+        if (!shapes_axis(axes.items[i], shape.rank, &axis) || added[axis])
+            return fail_shape(lowering, node, x, "an axis is outside the rank, or there twice", err);
+        added[axis] = true;
+    }
+    for (int i = 0, from = 0; i < shape.rank; i++)
+        shape.dims[i] = added[i] ? 1 : x->shape.dims[from++];
+    return lower_alias(lowering, node, 0, 0, &shape, err);
+}
+
+/* A possibly negative end of Shape's range, brought into 0..rank. */
+static int clamp_end(int64_t end, int rank) {
+    end += end < 0 ? rank : 0;
+    return (int)(end < 0 ? 0 : end > rank ? rank : end);
+}
+
+static enum weir_status lower_shape(struct lowering *lowering, const struct graph_node *node, struct weir_error *err) {
+    const struct fact *x;
+    int64_t start = 0, end = INT64_MAX;
+    void *bytes;
+    if (lower_need(lowering, node, 0, &x, err) != WEIR_OK ||
+        node_int(lowering->graph, node, "start", &start, err) != WEIR_OK ||
+        node_int(lowering->graph, node, "end", &end, err) != WEIR_OK)
+        return err->status;
+    int from = clamp_end(start, x->shape.rank), to = clamp_end(end, x->shape.rank);
+    struct tensor_shape shape = {.rank = 1, .dims = {to > from ? to - from : 0}};
+    if (lower_known(lowering, node, 0, TENSOR_I64, &shape, &bytes, err) != WEIR_OK)
+        return err->status;
+    if (to > from)
+        memcpy(bytes, x->shape.dims + from, (size_t)(to - from) * sizeof x->shape.dims[0]);
     return WEIR_OK;
 }
 
-enum weir_status lower_layout_concat(struct lowering *lowering, const struct graph_node *node, struct weir_error *err) {
-    struct tensor_shape shape;
-    struct program_step *step;
-    struct graph_value *x;
-    int axis;
-    if (concat_shape(lowering, node, &shape, &axis, err) != WEIR_OK ||
-        lower_define(lowering, node, &shape, GRAPH_NONE, err) != WEIR_OK)
+static enum weir_status lower_size(struct lowering *lowering, const struct graph_node *node, struct weir_error *err) {
+    const struct fact *x;
+    struct tensor_shape scalar = {0};
+    void *bytes;
+    if (lower_need(lowering, node, 0, &x, err) != WEIR_OK ||
+        lower_known(lowering, node, 0, TENSOR_I64, &scalar, &bytes, err) != WEIR_OK)
         return err->status;
-    int y = node_output(lowering->graph, node, 0)->buffer;
-    size_t offset = 0;
-    for (int i = 0; i < node->input_count; i++) {
-        if (lower_computed(lowering, node, i, &x, err) != WEIR_OK ||
-            !(step = lower_step(lowering, node, PROGRAM_COPY, x->buffer, &y, err)))
-            return err->status;
-        size_t chunk = shapes_product(&x->shape, axis, shape.rank);
-        step->copy = (struct program_copy){.outer = shapes_product(&shape, 1, axis),
-                                           .chunk = chunk,
-                                           .stride = shapes_product(&shape, axis, shape.rank),
-                                           .offset = offset};
-        offset += chunk;
-    }
+    *(int64_t *)bytes = (int64_t)x->elements;
     return WEIR_OK;
 }
+
+static const struct operator_entry entries[] = {
+    {"Flatten", " axis ", 1, 1, 1, lower_flatten},  {"Reshape", " allowzero ", 2, 2, 1, lower_reshape},
+    {"Shape", " start end ", 1, 1, 1, lower_shape}, {"Size", " ", 1, 1, 1, lower_size},
+    {"Squeeze", " axes ", 1, 2, 1, lower_squeeze},  {"Unsqueeze", " axes ", 1, 2, 1, lower_unsqueeze},
+};
+
+const struct operator_family lower_layout_family = {entries, sizeof entries / sizeof entries[0]};

@@ -4,8 +4,6 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "engine/graph/constant.h"
-
 static int64_t opset_of(const struct graph *graph, const char *domain) {
     for (int i = 0; i < graph->import_count; i++)
         if (strcmp(graph->imports[i].domain, domain) == 0)
@@ -58,35 +56,46 @@ enum weir_status node_float(const struct graph *graph, const struct graph_node *
     return err->status;
 }
 
-enum weir_status node_list(const struct graph *graph, const struct graph_node *node, int input, const char *attribute,
+enum weir_status node_text(const struct graph *graph, const struct graph_node *node, const char *name,
+                           const char **value, struct weir_error *err) {
+    const struct graph_attribute *attribute = find(graph, node, name, GRAPH_ATTRIBUTE_STRING, err);
+    if (attribute)
+        *value = attribute->text ? attribute->text : "";
+    return err->status;
+}
+
+enum weir_status node_ints(const struct graph *graph, const struct graph_node *node, const char *name,
                            struct shapes_list *list, struct weir_error *err) {
-    const struct graph_value *value = input >= 0 ? node_input(graph, node, input) : NULL;
-    if (value) {
-        if (!value->constant)
-            return node_fail(graph, node, err, WEIR_UNSUPPORTED,
-                             "input %d '%.64s' is computed; supported: a constant list", input, value->name);
-        if (value->constant->shape.rank > 1 || value->constant->elements > TENSOR_MAX_RANK)
-            return node_fail(graph, node, err, WEIR_UNSUPPORTED, "input %d '%.64s' is not a list of at most %d numbers",
-                             input, value->name, TENSOR_MAX_RANK);
-        if (!constant_integers(value->constant, list->items))
-            return node_fail(graph, node, err, WEIR_INVALID, "input %d '%.64s' is not of an integer type", input,
-                             value->name);
-        list->count = (int)value->constant->elements;
-        return WEIR_OK;
-    }
-    const struct graph_attribute *found = attribute ? find(graph, node, attribute, GRAPH_ATTRIBUTE_INTS, err) : NULL;
-    if (attribute && err->status != WEIR_OK)
+    const struct graph_attribute *attribute = find(graph, node, name, GRAPH_ATTRIBUTE_INTS, err);
+    if (err->status != WEIR_OK)
         return err->status;
     list->count = -1;
-    if (!found)
+    if (!attribute)
         return WEIR_OK;
-    if (found->item_count > TENSOR_MAX_RANK)
-        return node_fail(graph, node, err, WEIR_UNSUPPORTED, "attribute %s has more than %d numbers", attribute,
+    if (attribute->item_count > TENSOR_MAX_RANK)
+        return node_fail(graph, node, err, WEIR_UNSUPPORTED, "attribute %s has more than %d numbers", name,
                          TENSOR_MAX_RANK);
-    list->count = (int)found->item_count;
+    list->count = (int)attribute->item_count;
     for (int i = 0; i < list->count; i++)
-        list->items[i] = found->ints[i];
+        list->items[i] = attribute->ints[i];
     return WEIR_OK;
+}
+
+enum weir_status node_word(const struct graph *graph, const struct graph_node *node, const char *name,
+                           const char *const *words, int *value, struct weir_error *err) {
+    char known[160] = "";
+    const char *text = NULL;
+    if (node_text(graph, node, name, &text, err) != WEIR_OK || !text)
+        return err->status;
+    for (int i = 0; words[i]; i++) {
+        if (strcmp(words[i], text) == 0) {
+            *value = i;
+            return WEIR_OK;
+        }
+        size_t used = strlen(known);
+        snprintf(known + used, sizeof known - used, " %s", words[i]);
+    }
+    return node_fail(graph, node, err, WEIR_UNSUPPORTED, "attribute %s is '%.64s'; supported:%s", name, text, known);
 }
 
 struct graph_value *node_input(const struct graph *graph, const struct graph_node *node, int input) {

@@ -10,15 +10,40 @@ enum {
     ATTRIBUTE_I = 3,
     ATTRIBUTE_S = 4,
     ATTRIBUTE_T = 5,
+    ATTRIBUTE_G = 6,
     ATTRIBUTE_FLOATS = 7,
     ATTRIBUTE_INTS = 8,
-    ATTRIBUTE_TYPE = 20
+    ATTRIBUTE_STRINGS = 9,
+    ATTRIBUTE_TYPE = 20,
+    ATTRIBUTE_REFERENCE = 21
 };
 
-static enum weir_status read_tensor(struct onnx_source *source, struct wire message, struct graph_attribute *attribute,
+/* Items by kind of list. */
+struct lists {
+    size_t floats, ints, strings;
+};
+
+static enum weir_status read_tensor(struct graph *graph, struct wire message, struct graph_attribute *attribute,
                                     struct weir_error *err) {
-    const char *ignored;
-    return onnx_tensor_read(source, message, &ignored, &attribute->tensor, err);
+    struct onnx_tensor tensor;
+    if (onnx_tensor_read(graph, message, &tensor, err) != WEIR_OK)
+        return err->status;
+    attribute->tensor = tensor.constant;
+    attribute->unsupported_type = tensor.unsupported_type;
+    return WEIR_OK;
+}
+
+/* A string attribute is bytes: what stands behind a NUL in it is not seen. */
+static enum weir_status copy_string(struct region *region, const struct wire_field *field, const char **out,
+                                    const struct graph_attribute *attribute, struct weir_error *err) {
+    size_t size = wire_size(field->bytes);
+    if (field->type != WIRE_BYTES)
+        return weir_fail(err, WEIR_INVALID, "attribute %.64s: broken", attribute->name);
+    if (size > GRAPH_MAX_ATTRIBUTE_ITEMS)
+        return weir_fail(err, WEIR_TOO_LARGE, "attribute %.64s: a text of over %d bytes", attribute->name,
+                         GRAPH_MAX_ATTRIBUTE_ITEMS);
+    *out = region_copy_text(region, field->bytes.at, size);
+    return *out ? WEIR_OK : weir_fail(err, WEIR_NO_MEMORY, "attribute %.64s: no memory", attribute->name);
 }
 
 /* Adds the items of one piece of a list to those that are there; the list has been taken at its full length. */
@@ -37,8 +62,8 @@ static void append(struct graph_attribute *attribute, struct wire_field *field, 
     }
 }
 
-static enum weir_status read_list(struct region *region, struct wire message, uint32_t number, size_t items,
-                                  struct graph_attribute *attribute, struct weir_error *err) {
+static enum weir_status read_numbers(struct region *region, struct wire message, uint32_t number, size_t items,
+                                     struct graph_attribute *attribute, struct weir_error *err) {
     struct wire_field field;
     float *floats = number == ATTRIBUTE_FLOATS ? region_take(region, items, sizeof *floats) : NULL;
     int64_t *ints = number == ATTRIBUTE_INTS ? region_take(region, items, sizeof *ints) : NULL;
@@ -53,13 +78,28 @@ static enum weir_status read_list(struct region *region, struct wire message, ui
     return WEIR_OK;
 }
 
+static enum weir_status read_strings(struct region *region, struct wire message, size_t items,
+                                     struct graph_attribute *attribute, struct weir_error *err) {
+    struct wire_field field;
+    const char **texts = region_take(region, items, sizeof *texts);
+    if (!texts)
+        return weir_fail(err, WEIR_NO_MEMORY, "attribute %.64s: no memory", attribute->name);
+    attribute->item_count = 0;
+    while (wire_next(&message, &field) == WIRE_FIELD)
+        if (field.number == ATTRIBUTE_STRINGS &&
+            copy_string(region, &field, &texts[attribute->item_count++], attribute, err) != WEIR_OK)
+            return err->status;
+    attribute->texts = texts;
+    return WEIR_OK;
+}
+
 /* One field that is not a list. *guess becomes the type that the field implies: old files leave the type out. */
-static enum weir_status read_scalar(struct onnx_source *source, const struct wire_field *field,
+static enum weir_status read_scalar(struct graph *graph, const struct wire_field *field,
                                     struct graph_attribute *attribute, int *guess, struct weir_error *err) {
     uint32_t bits = (uint32_t)field->scalar;
     switch (field->number) {
     case ATTRIBUTE_NAME:
-        return onnx_text(source->region, field, &attribute->name, err);
+        return onnx_text(&graph->region, field, &attribute->name, err);
     case ATTRIBUTE_F:
         if (field->type != WIRE_FIXED32)
             return weir_fail(err, WEIR_INVALID, "attribute %.64s: broken", attribute->name);
@@ -72,51 +112,85 @@ static enum weir_status read_scalar(struct onnx_source *source, const struct wir
         break;
     case ATTRIBUTE_S:
         *guess = GRAPH_ATTRIBUTE_STRING;
-        break;
+        return copy_string(&graph->region, field, &attribute->text, attribute, err);
     case ATTRIBUTE_T:
-        *guess = GRAPH_ATTRIBUTE_TENSOR;
+    case ATTRIBUTE_G:
+        *guess = field->number == ATTRIBUTE_T ? GRAPH_ATTRIBUTE_TENSOR : GRAPH_ATTRIBUTE_GRAPH;
         if (field->type != WIRE_BYTES)
             return weir_fail(err, WEIR_INVALID, "attribute %.64s: broken", attribute->name);
-        return read_tensor(source, field->bytes, attribute, err);
+        if (field->number == ATTRIBUTE_T)
+            return read_tensor(graph, field->bytes, attribute, err);
+        attribute->body = field->bytes.at;
+        attribute->body_size = wire_size(field->bytes);
+        break;
     case ATTRIBUTE_TYPE:
         attribute->type = (int)field->scalar;
         break;
+    case ATTRIBUTE_REFERENCE:
+        return weir_fail(err, WEIR_UNSUPPORTED, "attribute %.64s: it refers to one of a function", attribute->name);
     default:
         break;
     }
     return WEIR_OK;
 }
 
-static enum weir_status read_attribute(struct onnx_source *source, struct wire message,
-                                       struct graph_attribute *attribute, struct weir_error *err) {
+/* Counts the items of one piece of a list. *is_list: the field is one. */
+static bool count_items(const struct wire_field *field, struct lists *lists, int *guess, bool *is_list) {
+    size_t count = 1;
+    *is_list = true;
+    switch (field->number) {
+    case ATTRIBUTE_FLOATS:
+        *guess = GRAPH_ATTRIBUTE_FLOATS;
+        if (!wire_count(field, WIRE_FIXED32, &count))
+            return false;
+        lists->floats += count;
+        return true;
+    case ATTRIBUTE_INTS:
+        *guess = GRAPH_ATTRIBUTE_INTS;
+        if (!wire_count(field, WIRE_VARINT, &count))
+            return false;
+        lists->ints += count;
+        return true;
+    case ATTRIBUTE_STRINGS:
+        *guess = GRAPH_ATTRIBUTE_STRINGS;
+        lists->strings++;
+        return field->type == WIRE_BYTES;
+    default:
+        *is_list = false;
+        return true;
+    }
+}
+
+static enum weir_status read_attribute(struct graph *graph, struct wire message, struct graph_attribute *attribute,
+                                       struct weir_error *err) {
     struct wire rest = message;
     struct wire_field field;
     enum wire_result result;
-    size_t floats = 0, ints = 0, count;
+    struct lists lists = {0};
+    bool is_list;
     int guess = 0;
     attribute->name = "";
+    attribute->text = "";
     while ((result = wire_next(&rest, &field)) == WIRE_FIELD) {
-        bool is_float = field.number == ATTRIBUTE_FLOATS, is_int = field.number == ATTRIBUTE_INTS;
-        if (is_float || is_int) {
-            if (!wire_count(&field, is_float ? WIRE_FIXED32 : WIRE_VARINT, &count))
-                return weir_fail(err, WEIR_INVALID, "attribute %.64s: a broken list", attribute->name);
-            *(is_float ? &floats : &ints) += count;
-            guess = is_float ? GRAPH_ATTRIBUTE_FLOATS : GRAPH_ATTRIBUTE_INTS;
-        } else if (read_scalar(source, &field, attribute, &guess, err) != WEIR_OK) {
+        if (!count_items(&field, &lists, &guess, &is_list))
+            return weir_fail(err, WEIR_INVALID, "attribute %.64s: a broken list", attribute->name);
+        if (!is_list && read_scalar(graph, &field, attribute, &guess, err) != WEIR_OK)
             return err->status;
-        }
     }
     if (result == WIRE_BROKEN)
         return weir_fail(err, WEIR_INVALID, "attribute %.64s: cut off or broken", attribute->name);
-    if (floats > GRAPH_MAX_ATTRIBUTE_ITEMS || ints > GRAPH_MAX_ATTRIBUTE_ITEMS)
+    if (lists.floats > GRAPH_MAX_ATTRIBUTE_ITEMS || lists.ints > GRAPH_MAX_ATTRIBUTE_ITEMS ||
+        lists.strings > GRAPH_MAX_ATTRIBUTE_ITEMS)
         return weir_fail(err, WEIR_TOO_LARGE, "attribute %.64s: more than %d items", attribute->name,
                          GRAPH_MAX_ATTRIBUTE_ITEMS);
     if (attribute->type == 0)
         attribute->type = guess;
     if (attribute->type == GRAPH_ATTRIBUTE_FLOATS)
-        return read_list(source->region, message, ATTRIBUTE_FLOATS, floats, attribute, err);
+        return read_numbers(&graph->region, message, ATTRIBUTE_FLOATS, lists.floats, attribute, err);
     if (attribute->type == GRAPH_ATTRIBUTE_INTS)
-        return read_list(source->region, message, ATTRIBUTE_INTS, ints, attribute, err);
+        return read_numbers(&graph->region, message, ATTRIBUTE_INTS, lists.ints, attribute, err);
+    if (attribute->type == GRAPH_ATTRIBUTE_STRINGS)
+        return read_strings(&graph->region, message, lists.strings, attribute, err);
     return WEIR_OK;
 }
 
@@ -144,44 +218,80 @@ static enum weir_status make_lists(struct graph *graph, struct wire message, str
     return WEIR_OK;
 }
 
-static enum weir_status read_value(struct graph *graph, const struct wire_field *field, int *out,
-                                   struct weir_error *err) {
+/* The name of scope's prefix and name together, in text of at least GRAPH_MAX_NAME_BYTES bytes. */
+static bool join(const struct graph_scope *scope, struct wire name, char *text, size_t *size) {
+    size_t prefix = strlen(scope->prefix);
+    *size = prefix + wire_size(name);
+    if (*size > GRAPH_MAX_NAME_BYTES)
+        return false;
+    memcpy(text, scope->prefix, prefix);
+    memcpy(text + prefix, name.at, wire_size(name));
+    return true;
+}
+
+int onnx_node_find(const struct graph *graph, const struct graph_scope *scope, struct wire name) {
+    char text[GRAPH_MAX_NAME_BYTES];
+    size_t size;
+    for (; scope; scope = scope->outer) {
+        int found = join(scope, name, text, &size) ? graph_find(graph, text, size) : GRAPH_NONE;
+        if (found != GRAPH_NONE)
+            return found;
+    }
+    return graph_find(graph, name.at, wire_size(name));
+}
+
+int onnx_node_resolve(struct graph *graph, const struct graph_scope *scope, struct wire name) {
+    int found = scope ? onnx_node_find(graph, scope, name) : GRAPH_NONE;
+    return found != GRAPH_NONE ? found : graph_intern(graph, name.at, wire_size(name));
+}
+
+int onnx_node_define(struct graph *graph, const struct graph_scope *scope, struct wire name) {
+    char text[GRAPH_MAX_NAME_BYTES];
+    size_t size;
+    if (!scope)
+        return graph_intern(graph, name.at, wire_size(name));
+    return join(scope, name, text, &size) ? graph_intern(graph, text, size) : GRAPH_NONE;
+}
+
+static enum weir_status read_value(struct graph *graph, const struct graph_node *node, const struct wire_field *field,
+                                   int *out, struct weir_error *err) {
     size_t size = wire_size(field->bytes);
     *out = GRAPH_NONE;
     if (field->type == WIRE_BYTES && size == 0)
         return WEIR_OK; /* an omitted optional one */
     if (field->type != WIRE_BYTES || size > GRAPH_MAX_NAME_BYTES || memchr(field->bytes.at, 0, size))
         return weir_fail(err, WEIR_INVALID, "an input or output has a broken name");
-    *out = graph_intern(graph, field->bytes.at, size);
+    *out = field->number == NODE_OUTPUT ? onnx_node_define(graph, node->scope, field->bytes)
+                                        : onnx_node_resolve(graph, node->scope, field->bytes);
     return *out == GRAPH_NONE ? weir_fail(err, WEIR_NO_MEMORY, "no memory, or more than %d names", GRAPH_MAX_VALUES)
                               : WEIR_OK;
 }
 
-static enum weir_status read_fields(struct graph *graph, struct onnx_source *source, struct wire message,
-                                    struct graph_node *node, struct weir_error *err) {
+static enum weir_status read_fields(struct graph *graph, struct wire message, struct graph_node *node,
+                                    struct weir_error *err) {
     struct wire_field field;
     enum weir_status status = WEIR_OK;
     while (status == WEIR_OK && wire_next(&message, &field) == WIRE_FIELD) {
         switch (field.number) {
         case NODE_INPUT:
-            status = read_value(graph, &field, &node->inputs[node->input_count++], err);
+            status = read_value(graph, node, &field, &node->inputs[node->input_count++], err);
             break;
         case NODE_OUTPUT:
-            status = read_value(graph, &field, &node->outputs[node->output_count++], err);
+            status = read_value(graph, node, &field, &node->outputs[node->output_count++], err);
             break;
         case NODE_NAME:
-            status = onnx_text(source->region, &field, &node->name, err);
+            status = onnx_text(&graph->region, &field, &node->name, err);
             break;
         case NODE_OP:
-            status = onnx_text(source->region, &field, &node->op, err);
+            status = onnx_text(&graph->region, &field, &node->op, err);
             break;
         case NODE_DOMAIN:
-            status = onnx_text(source->region, &field, &node->domain, err);
+            status = onnx_text(&graph->region, &field, &node->domain, err);
             break;
         case NODE_ATTRIBUTE:
             status = field.type != WIRE_BYTES
                          ? weir_fail(err, WEIR_INVALID, "an attribute is not a message")
-                         : read_attribute(source, field.bytes, &node->attributes[node->attribute_count++], err);
+                         : read_attribute(graph, field.bytes, &node->attributes[node->attribute_count++], err);
             break;
         default:
             break;
@@ -190,10 +300,10 @@ static enum weir_status read_fields(struct graph *graph, struct onnx_source *sou
     return status;
 }
 
-enum weir_status onnx_node_read(struct graph *graph, struct onnx_source *source, struct wire message,
-                                struct graph_node *node, struct weir_error *err) {
+enum weir_status onnx_node_read(struct graph *graph, struct wire message, struct graph_node *node,
+                                struct weir_error *err) {
     node->op = node->name = node->domain = "";
-    if (make_lists(graph, message, node, err) != WEIR_OK || read_fields(graph, source, message, node, err) != WEIR_OK)
+    if (make_lists(graph, message, node, err) != WEIR_OK || read_fields(graph, message, node, err) != WEIR_OK)
         return weir_fail_in(err, "node %d '%.64s' (%.64s)", node->index, node->name, node->op);
     if (strcmp(node->domain, "ai.onnx") == 0)
         node->domain = "";

@@ -60,6 +60,16 @@ char *region_copy_text(struct region *region, const void *bytes, size_t size) {
     return text;
 }
 
+bool region_holds(const struct region *region, const void *piece) {
+    uintptr_t at = (uintptr_t)piece;
+    for (const struct region_block *block = region->blocks; block; block = block->next) {
+        uintptr_t start = (uintptr_t)(block + 1);
+        if (at >= start && at - start < block->bytes)
+            return true;
+    }
+    return false;
+}
+
 void region_release(struct region *region) {
     while (region->blocks) {
         struct region_block *next = region->blocks->next;

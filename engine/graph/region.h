@@ -2,6 +2,7 @@
 #ifndef WEIR_ENGINE_GRAPH_REGION_H
 #define WEIR_ENGINE_GRAPH_REGION_H
 
+#include <stdbool.h>
 #include <stddef.h>
 
 struct region_block;
@@ -18,6 +19,9 @@ void *region_take(struct region *region, size_t count, size_t bytes_each);
 
 /* Takes a copy of size bytes with a NUL behind them. NULL: out of memory. */
 char *region_copy_text(struct region *region, const void *bytes, size_t size);
+
+/* Does a piece of the region begin or lie at this address? */
+bool region_holds(const struct region *region, const void *piece);
 
 void region_release(struct region *region);
 

@@ -77,6 +77,18 @@ void cost_model_learn(struct cost_model *model, uint32_t rows, int64_t took_ns) 
     model->samples++;
 }
 
+void cost_model_scale(struct cost_model *model, uint32_t rows, int64_t took_ns) {
+    double expected = predict(model, rows);
+    if (expected <= 0) {
+        cost_model_learn(model, rows, took_ns);
+        return;
+    }
+    double factor = (double)took_ns / expected;
+    model->middle_ns *= factor;
+    model->slope_ns *= factor;
+    model->deviation_ns *= factor;
+}
+
 int64_t cost_model_predict(const struct cost_model *model, uint32_t rows) {
     return (int64_t)predict(model, rows);
 }

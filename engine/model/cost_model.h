@@ -1,5 +1,6 @@
-/* How long a batch takes: t(rows) = a + b * rows, learned from the batches that ran, one model per version and device.
- * It follows slow changes and shrugs off single outliers. Not thread-safe: the batcher keeps it under its lock. */
+/* How long a batch takes: t(rows) = a + b * rows, learned from the batches that ran, one model per version, device
+ * and free sizes (cost_table.h). It follows slow changes and shrugs off single outliers. Not thread-safe: the batcher
+ * keeps it under its lock. */
 #ifndef WEIR_ENGINE_MODEL_COST_MODEL_H
 #define WEIR_ENGINE_MODEL_COST_MODEL_H
 
@@ -20,6 +21,10 @@ void cost_model_init(struct cost_model *model, uint32_t largest_batch);
  * warm-up's) set the model; later ones move it by a tenth of the error, an outlier by no more than a multiple of the
  * deviation. */
 void cost_model_learn(struct cost_model *model, uint32_t rows, int64_t took_ns);
+
+/* Stretches the line so that a batch of `rows` rows takes took_ns: what is known of other sizes of the same network
+ * begins the model of these. A model that knows nothing learns it. */
+void cost_model_scale(struct cost_model *model, uint32_t rows, int64_t took_ns);
 
 /* What a batch of `rows` rows is expected to take; 0 before anything was learned. */
 int64_t cost_model_predict(const struct cost_model *model, uint32_t rows);

@@ -7,7 +7,7 @@
 #include "engine/clock.h"
 #include "engine/device/backend.h"
 #include "engine/graph/plan.h"
-#include "engine/model/cost_model.h"
+#include "engine/model/cost_table.h"
 
 enum { LONG_NS = 50 * CLOCK_NS_PER_MS };
 
@@ -15,11 +15,10 @@ struct version {
     atomic_uint references;
     char *model_name;
     uint64_t number;
-    struct signature signature;
-    uint32_t fixed_batch;
+    struct plan *plan; /* outlives the replicas */
     struct backend **devices;
     struct backend_model **replicas;
-    struct cost_model *costs; /* by device */
+    struct cost_table *costs; /* by device */
     int device_count;
     uint32_t batch_rows;
     int64_t load_ns;
@@ -29,7 +28,7 @@ static void destroy(struct version *version) {
     for (int i = 0; i < version->device_count; i++)
         if (version->replicas[i])
             version->devices[i]->ops->unload(version->replicas[i]);
-    signature_release(&version->signature);
+    plan_destroy(version->plan);
     free(version->replicas);
     free(version->costs);
     free(version->devices);
@@ -37,33 +36,51 @@ static void destroy(struct version *version) {
     free(version);
 }
 
+static enum weir_status zero_inputs(struct version *version, int device, const struct tensor_dims *dims,
+                                    struct weir_error *err) {
+    const struct signature *signature = plan_signature(version->plan);
+    for (int i = 0; i < signature->input_count; i++) {
+        struct tensor_shape whole = tensor_spec_whole(&signature->inputs[i], dims);
+        size_t bytes;
+        if (!tensor_shape_elements(&whole, 0, &bytes) ||
+            __builtin_mul_overflow(bytes, tensor_dtype_bytes(signature->inputs[i].dtype), &bytes))
+            return weir_fail(err, WEIR_TOO_LARGE, "input \"%s\" is too large for %u rows", signature->inputs[i].name,
+                             dims->rows);
+        memset(version->devices[device]->ops->input(version->replicas[device], 0, i), 0, bytes);
+    }
+    return WEIR_OK;
+}
+
 /* Runs a batch of zeros twice: the first touches all the memory, the second is timed. Where that makes no difference,
  * since a batch takes long anyway, once is enough. */
 static enum weir_status warm_up(struct version *version, int device, uint32_t rows, struct weir_error *err) {
     const struct backend_ops *ops = version->devices[device]->ops;
     struct backend_model *replica = version->replicas[device];
-    enum weir_status status = ops->prepare(replica, rows, err);
-    for (int i = 0; i < version->signature.input_count; i++)
-        memset(ops->input(replica, 0, i), 0, rows * version->signature.inputs[i].row_bytes);
+    struct tensor_dims dims = *plan_example(version->plan);
+    dims.rows = rows;
+    enum weir_status status = ops->begin(replica, 0, &dims, err);
+    if (status == WEIR_OK)
+        status = zero_inputs(version, device, &dims, err);
     int64_t took_ns = 0;
     for (int run = 0; run < 2 && status == WEIR_OK && took_ns < LONG_NS; run++) {
         int64_t begin_ns = clock_now_ns();
-        status = ops->submit(replica, 0, rows, err);
+        status = ops->submit(replica, 0, err);
         if (status == WEIR_OK)
             status = ops->wait(replica, 0, err);
         took_ns = clock_now_ns() - begin_ns;
     }
     if (status == WEIR_OK)
-        cost_model_learn(&version->costs[device], rows, took_ns);
+        cost_table_learn(&version->costs[device], &dims, took_ns);
     return status;
 }
 
 /* Loads the plan onto every device and runs the row counts that will come first. */
-static enum weir_status load_replicas(struct version *version, const struct plan *plan, struct weir_error *err) {
+static enum weir_status load_replicas(struct version *version, struct weir_error *err) {
     for (int i = 0; i < version->device_count; i++) {
         struct backend *device = version->devices[i];
-        cost_model_init(&version->costs[i], version->batch_rows);
-        enum weir_status status = device->ops->load(device, plan, version->batch_rows, &version->replicas[i], err);
+        cost_table_init(&version->costs[i], version->batch_rows);
+        enum weir_status status =
+            device->ops->load(device, version->plan, version->batch_rows, &version->replicas[i], err);
         uint32_t half = version->batch_rows / 2 > 0 ? version->batch_rows / 2 : 1;
         uint32_t rows[] = {1, half, version->batch_rows};
         for (int r = 0; r < 3 && status == WEIR_OK; r++)
@@ -71,6 +88,21 @@ static enum weir_status load_replicas(struct version *version, const struct plan
         if (status != WEIR_OK)
             return status;
     }
+    return WEIR_OK;
+}
+
+/* The most rows of a batch that the plan and the configuration agree on. */
+static enum weir_status choose_batch(struct version *version, const struct version_options *options,
+                                     struct weir_error *err) {
+    uint32_t fixed = plan_fixed_batch(version->plan), most = plan_max_rows(version->plan);
+    if (fixed > 0 && fixed != options->batch_rows && options->refuse_other_batch)
+        return weir_fail(err, WEIR_UNSUPPORTED, "the model has a fixed batch of %u, batch_size is set to %u", fixed,
+                         options->batch_rows);
+    version->batch_rows = options->batch_rows;
+    if (fixed > 0 && fixed < version->batch_rows)
+        version->batch_rows = fixed;
+    if (most < version->batch_rows)
+        version->batch_rows = most > 0 ? most : 1;
     return WEIR_OK;
 }
 
@@ -87,29 +119,20 @@ enum weir_status version_load(const struct version_options *options, struct vers
     version->replicas = calloc(count, sizeof(struct backend_model *));
     version->costs = calloc(count, sizeof *version->costs);
     enum weir_status status = WEIR_OK;
-    struct plan *plan = NULL; /* the devices have packed its weights: it need not stay */
     if (!version->model_name || !version->devices || !version->replicas || !version->costs) {
         status = weir_fail(err, WEIR_NO_MEMORY, "%s: no memory", options->path);
         goto out;
     }
     memcpy(version->devices, options->devices, count * sizeof(struct backend *));
     version->device_count = options->device_count;
-    status = plan_load(options->path, &plan, err);
-    if (status == WEIR_OK && !signature_copy(plan_signature(plan), &version->signature))
-        status = weir_fail(err, WEIR_NO_MEMORY, "no memory for the signature");
-    uint32_t fixed = status == WEIR_OK ? plan_fixed_batch(plan) : 0;
-    if (fixed > 0 && fixed != options->batch_rows && options->refuse_other_batch)
-        status = weir_fail(err, WEIR_UNSUPPORTED, "the model has a fixed batch of %u, batch_size is set to %u", fixed,
-                           options->batch_rows);
-    if (status == WEIR_OK) {
-        version->fixed_batch = fixed;
-        version->batch_rows = fixed > 0 && fixed < options->batch_rows ? fixed : options->batch_rows;
-        status = load_replicas(version, plan, err);
-    }
+    status = plan_load(options->path, &version->plan, err);
+    if (status == WEIR_OK)
+        status = choose_batch(version, options, err);
+    if (status == WEIR_OK)
+        status = load_replicas(version, err);
     if (status != WEIR_OK)
         weir_fail_in(err, "%s", options->path);
 out:
-    plan_destroy(plan);
     version->load_ns = clock_now_ns() - begin_ns;
     if (status == WEIR_OK)
         *out = version;
@@ -137,7 +160,7 @@ uint64_t version_number(const struct version *version) {
 }
 
 const struct signature *version_signature(const struct version *version) {
-    return &version->signature;
+    return plan_signature(version->plan);
 }
 
 uint32_t version_batch_rows(const struct version *version) {
@@ -145,14 +168,22 @@ uint32_t version_batch_rows(const struct version *version) {
 }
 
 uint32_t version_fixed_batch(const struct version *version) {
-    return version->fixed_batch;
+    return plan_fixed_batch(version->plan);
+}
+
+const char *version_batching(const struct version *version) {
+    return version->batch_rows == 1 ? plan_max_rows_reason(version->plan) : "";
+}
+
+const char *version_notice(const struct version *version) {
+    return plan_notice(version->plan);
 }
 
 int64_t version_load_ns(const struct version *version) {
     return version->load_ns;
 }
 
-struct cost_model *version_costs(struct version *version, int device) {
+struct cost_table *version_costs(struct version *version, int device) {
     return &version->costs[device];
 }
 

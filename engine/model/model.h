@@ -10,7 +10,7 @@
 
 struct backend;
 struct backend_model;
-struct cost_model;
+struct cost_table;
 struct version;
 
 struct version_options {
@@ -23,9 +23,9 @@ struct version_options {
     bool refuse_other_batch; /* a file with another fixed batch is UNSUPPORTED */
 };
 
-/* Reads, plans, loads onto every device and warms up. A file with a fixed batch is loaded for that batch alone
- * (version_batch_rows tells). Errors: those of plan_load and of the backend, with the version's path in front.
- * thread: loader. Owner: the caller holds the first reference. */
+/* Reads, plans, loads onto every device and warms up. A file with a fixed batch, or a model whose rows do not stay
+ * apart, is loaded for smaller batches (version_batch_rows tells, version_batching why). Errors: those of plan_load and
+ * of the backend, with the version's path in front. thread: loader. Owner: the caller holds the first reference. */
 enum weir_status version_load(const struct version_options *options, struct version **out,
                               struct weir_error *err) WEIR_CHECKED;
 
@@ -39,11 +39,15 @@ const struct signature *version_signature(const struct version *version);
 uint32_t version_batch_rows(const struct version *version);
 /* The batch size the file was exported with; 0 if it is free. */
 uint32_t version_fixed_batch(const struct version *version);
+/* Why rows of this version run one at a time, in words; "" if they need not. */
+const char *version_batching(const struct version *version);
+/* plan_notice. */
+const char *version_notice(const struct version *version);
 /* How long loading took. */
 int64_t version_load_ns(const struct version *version);
 
 /* What batches of this version take on a device. Seeded by the warm-up; afterwards the batcher's, under its lock. */
-struct cost_model *version_costs(struct version *version, int device);
+struct cost_table *version_costs(struct version *version, int device);
 
 /* For executors: the plan on their device. */
 struct backend_model *version_replica(const struct version *version, int device);

@@ -1,16 +1,22 @@
-/* The oracle of the elementwise operations, in double. */
+/* The oracle of the elementwise operations: functions of one number, Where, casts, copies. Those of two numbers are in
+ * ref_binary.h. Each computes in double, or in int64 for integers. */
 #ifndef WEIR_KERNELS_REF_REF_ELEMENTWISE_H
 #define WEIR_KERNELS_REF_REF_ELEMENTWISE_H
 
-#include <stddef.h>
-
 #include "kernels/operation.h"
+#include "kernels/ref/ref_binary.h"
 
-/* y[i] = activation(x[i]), i < count. y may be x. */
-void ref_elementwise_activate(const struct activation *activation, const float *x, float *y, size_t count);
+/* The function of one number, rounded to float32; for IS_NAN, IS_INF and NOT 0 or 1. */
+float ref_unary_value(const struct unary *unary, float x);
 
-/* y[i] = a[i] op b[i % period], i < count. */
-void ref_elementwise_combine(enum combination op, const float *a, const float *b, size_t period, float *y,
-                             size_t count);
+/* F32; NEGATE, ABSOLUTE, SIGN, CLIP and RELU of integers as well; NOT of bool; IS_NAN and IS_INF give bool. */
+void ref_unary(const struct operation *operation, const struct view *inputs, const struct view *outputs, void *scratch);
+
+void ref_where(const struct operation *operation, const struct view *inputs, const struct view *outputs, void *scratch);
+
+/* Integers to narrower ones wrap around. */
+void ref_cast(const struct operation *operation, const struct view *inputs, const struct view *outputs, void *scratch);
+
+void ref_copy(const struct operation *operation, const struct view *inputs, const struct view *outputs, void *scratch);
 
 #endif

@@ -125,7 +125,7 @@ static enum weir_status open_inflater(struct prediction *prediction, enum media_
 struct ask {
     enum codec_format format, answer_format;
     enum media_coding coding;
-    struct job job; /* version, rows (1, they are not known yet), deadline and priority */
+    struct job job; /* version, dims (one row: they are not known yet), deadline and priority */
     int64_t wait_ns;
 };
 
@@ -178,7 +178,7 @@ static enum weir_status read_ask(struct exchange *exchange, const struct request
     /* The engine must be done a little earlier than the client wants it: the answer has to be written and sent. */
     double answer_ns = api->loops[exchange->loop->index].answer_ns;
     int64_t margin_ns = answer_ns < (double)timeout_ns / 4 ? (int64_t)answer_ns : timeout_ns / 4;
-    ask->job.rows = 1;
+    ask->job.dims = (struct tensor_dims){.rows = 1};
     ask->job.deadline_ns = exchange->head_ns + timeout_ns - margin_ns;
     ask->answer_format = media_answer_format(request, ask->format);
     exchange_set_deadline(exchange, exchange->head_ns + timeout_ns);
@@ -249,32 +249,59 @@ static void body(struct exchange *exchange, const char *bytes, size_t size) {
         fail(prediction, &err);
 }
 
-/* Makes room for the answer's tensors. One answer may be as large as one body. */
+/* Adds the bytes of an output of the job to *total. One answer may be as large as one body. */
+static enum weir_status add_output(const struct prediction *prediction, const struct tensor_spec *spec,
+                                   size_t row_bytes, uint64_t *total, struct weir_error *err) {
+    uint64_t most = atomic_load(&prediction->api->max_body_bytes), bytes;
+    uint32_t rows = prediction->job.dims.rows;
+    if (__builtin_mul_overflow((uint64_t)row_bytes, spec->batch_axis < 0 ? 1 : rows, &bytes) ||
+        __builtin_add_overflow(*total, bytes, total) || *total > most)
+        return weir_fail(err, WEIR_TOO_LARGE, "the answer to %u rows would have more than %llu bytes", rows,
+                         (unsigned long long)most);
+    return WEIR_OK;
+}
+
+/* Makes room for the answer's tensors, but for those whose size only the engine will know. */
 static enum weir_status allocate_outputs(struct prediction *prediction, const struct signature *signature,
                                          struct weir_error *err) {
     struct job *job = &prediction->job;
-    uint64_t most = atomic_load(&prediction->api->max_body_bytes), total = 0;
-    for (int i = 0; i < signature->output_count; i++) {
-        uint64_t bytes;
-        if (__builtin_mul_overflow((uint64_t)signature->outputs[i].row_bytes, job->rows, &bytes) ||
-            __builtin_add_overflow(total, bytes, &total) || total > most)
-            return weir_fail(err, WEIR_TOO_LARGE, "the answer to %u rows would have more than %llu bytes", job->rows,
-                             (unsigned long long)most);
-    }
-    enum weir_status status = hold(prediction, total, err);
+    uint64_t total = 0;
+    enum weir_status status = WEIR_OK;
+    for (int i = 0; i < signature->output_count && status == WEIR_OK; i++)
+        if (signature->outputs[i].is_fixed)
+            status = add_output(prediction, &signature->outputs[i], signature->outputs[i].row_bytes, &total, err);
+    if (status == WEIR_OK)
+        status = hold(prediction, total, err);
     if (status != WEIR_OK)
         return status;
     job->outputs = calloc((size_t)signature->output_count, sizeof *job->outputs);
     for (int i = 0; i < signature->output_count; i++) {
-        size_t row_bytes = signature->outputs[i].row_bytes;
-        if (job->outputs) {
-            job->outputs[i].row_bytes = row_bytes;
-            job->outputs[i].data = malloc(row_bytes * job->rows + 1);
+        const struct tensor_spec *spec = &signature->outputs[i];
+        size_t elements;
+        if (job->outputs && spec->is_fixed) {
+            tensor_spec_row(spec, &job->dims, &job->outputs[i].row, &elements);
+            job->outputs[i].row_bytes = spec->row_bytes;
+            job->outputs[i].data = malloc(spec->row_bytes * (spec->batch_axis < 0 ? 1 : job->dims.rows) + 1);
         }
-        if (!job->outputs || !job->outputs[i].data)
-            return weir_fail(err, WEIR_NO_MEMORY, "no memory for %u rows of answers", job->rows);
+        if (!job->outputs || (spec->is_fixed && !job->outputs[i].data))
+            return weir_fail(err, WEIR_NO_MEMORY, "no memory for %u rows of answers", job->dims.rows);
     }
     return WEIR_OK;
+}
+
+/* Counts the outputs that the engine took memory for, now that their size is known. */
+static enum weir_status hold_outputs(struct prediction *prediction, const struct signature *signature,
+                                     struct weir_error *err) {
+    uint64_t total = 0, known = 0;
+    enum weir_status status = WEIR_OK;
+    for (int i = 0; i < signature->output_count && status == WEIR_OK; i++) {
+        const struct tensor_spec *spec = &signature->outputs[i];
+        if (spec->is_fixed)
+            status = add_output(prediction, spec, spec->row_bytes, &known, err);
+        if (status == WEIR_OK)
+            status = add_output(prediction, spec, prediction->job.outputs[i].row_bytes, &total, err);
+    }
+    return status == WEIR_OK ? hold(prediction, total - known, err) : status;
 }
 
 static void job_home(struct mail *mail);
@@ -305,7 +332,7 @@ static void end(struct exchange *exchange) {
     }
     if (status == WEIR_OK) {
         job->version = prediction->version;
-        job->rows = prediction->decoded.rows;
+        job->dims = prediction->decoded.dims;
         job->inputs = prediction->decoded.inputs;
         job->done = job_done;
         job->owner = prediction;
@@ -349,25 +376,42 @@ static void answer_late(struct exchange *exchange, struct prediction *prediction
                 "the deadline passed before the answer was ready");
 }
 
+/* Why the engine did not run the job, for the client. Sizes that the model does not take are the request's fault. */
+static enum weir_status fail_of_job(const struct job *job, struct weir_error *err) {
+    switch (job->status) {
+    case WEIR_INVALID:
+    case WEIR_UNSUPPORTED:
+    case WEIR_TOO_LARGE:
+        return weir_fail(err, WEIR_INVALID, "the model does not take these sizes: %s", job->error.text);
+    case WEIR_DEADLINE:
+    case WEIR_TOO_LATE:
+        return weir_fail(err, job->status, "not run: %s", weir_status_text(job->status));
+    default:
+        return weir_fail(err, job->status, "the engine could not run the request: %s", weir_status_text(job->status));
+    }
+}
+
+static enum weir_status encode(struct prediction *prediction, struct bytes *out, struct weir_error *err) {
+    const struct signature *signature = engine_describe(prediction->version).signature;
+    struct job *job = &prediction->job;
+    if (job->status != WEIR_OK)
+        return fail_of_job(job, err);
+    enum weir_status status = hold_outputs(prediction, signature, err);
+    out->size = 0;
+    out->failed = false;
+    return status == WEIR_OK
+               ? codec_encode(prediction->answer_format, signature, job->dims.rows, job->outputs, out, err)
+               : status;
+}
+
 static void answer(struct prediction *prediction) {
     struct exchange *exchange = prediction->exchange;
-    struct job *job = &prediction->job;
     struct weir_error err;
     struct loop *loop = exchange->loop;
     struct bytes *body_bytes = &loop->scratch;
     struct api_loop *mine = &prediction->api->loops[loop->index];
-    int64_t finished_ns = job->finished_ns;
-    enum weir_status status = job->status;
-    if (status != WEIR_OK) {
-        bool late = status == WEIR_DEADLINE || status == WEIR_TOO_LATE;
-        weir_fail(&err, status, late ? "not run: %s" : "the engine could not run the request: %s",
-                  weir_status_text(status));
-    } else {
-        body_bytes->size = 0;
-        body_bytes->failed = false;
-        status = codec_encode(prediction->answer_format, engine_describe(prediction->version).signature, job->rows,
-                              job->outputs, body_bytes, &err);
-    }
+    int64_t finished_ns = prediction->job.finished_ns;
+    enum weir_status status = encode(prediction, body_bytes, &err);
     if (status != WEIR_OK) {
         fail(prediction, &err);
         return;

@@ -70,7 +70,7 @@ static bool format_of(struct piece type, enum codec_format *out) {
         return true;
     }
     if (piece_is(type, "application/octet-stream")) {
-        *out = CODEC_RAW_F32;
+        *out = CODEC_RAW;
         return true;
     }
     return false;
@@ -161,7 +161,7 @@ enum codec_format media_answer_format(const struct request *request, enum codec_
             }
         }
     }
-    enum codec_format other = otherwise == CODEC_JSON ? CODEC_RAW_F32 : CODEC_JSON;
+    enum codec_format other = otherwise == CODEC_JSON ? CODEC_RAW : CODEC_JSON;
     return quality[other] > quality[otherwise] ? other : otherwise;
 }
 

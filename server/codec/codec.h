@@ -11,8 +11,8 @@
 #include "server/bytes.h"
 
 enum codec_format {
-    CODEC_JSON,    /* {"instances": [...]} in, {"predictions": [...]} out */
-    CODEC_RAW_F32, /* little-endian float32, row after row, nothing else */
+    CODEC_JSON, /* {"instances": [...]} in, {"predictions": [...]} out */
+    CODEC_RAW,  /* little-endian elements, row after row, nothing else */
 };
 
 struct decoder;
@@ -26,7 +26,7 @@ struct decoder_options {
 
 /* The tensors of one finished body. Each data is one malloc'd block, as is the array. */
 struct decoded {
-    uint32_t rows;
+    struct tensor_dims dims;   /* rows, and the free sizes; 0 for those that no input has */
     struct job_tensor *inputs; /* signature->input_count of them */
 };
 
@@ -45,8 +45,8 @@ void decoder_close(struct decoder *decoder);
 
 void decoded_release(struct decoded *decoded, int input_count);
 
-/* Appends the answer to out. JSON refuses values that are not finite: NON_FINITE, naming row and column (in which case
- * out is as before). */
+/* Appends the answer to out; outputs are a job's, with their row shapes. JSON refuses values that are not finite:
+ * NON_FINITE, naming row and column (in which case out is as before). */
 enum weir_status codec_encode(enum codec_format format, const struct signature *signature, uint32_t rows,
                               const struct job_tensor *outputs, struct bytes *out, struct weir_error *err) WEIR_CHECKED;
 

@@ -314,19 +314,33 @@ enum weir_status json_reader_next(struct json_reader *reader, enum json_token *t
     return fail_unexpected(reader, err);
 }
 
-size_t json_reader_numbers(struct json_reader *reader, float *out, size_t room) {
-    size_t total = 0;
-    size_t count = 1;
+/* Goes to where the next number of an array may begin. False: none may, or the quick way is not for here. */
+static bool find_number(struct json_reader *reader) {
     if (reader->depth == 0 || in_object(reader) || reader->inside != JSON_INSIDE_NOTHING)
-        return 0;
-    while (count > 0 && total < room) {
+        return false;
+    skip_white(reader);
+    if (reader->at < reader->end && take_separator(reader))
         skip_white(reader);
-        if (reader->at < reader->end && take_separator(reader))
-            skip_white(reader);
-        if (reader->expect != JSON_EXPECT_VALUE && reader->expect != JSON_EXPECT_VALUE_OR_END)
-            break;
+    return reader->expect == JSON_EXPECT_VALUE || reader->expect == JSON_EXPECT_VALUE_OR_END;
+}
+
+size_t json_reader_numbers(struct json_reader *reader, float *out, size_t room) {
+    size_t total = 0, count = 1;
+    while (count > 0 && total < room && find_number(reader)) {
         bool after_comma;
         count = number_read_run(&reader->at, reader->end, out + total, room - total, &after_comma);
+        total += count;
+        if (count > 0)
+            reader->expect = after_comma ? JSON_EXPECT_VALUE : JSON_EXPECT_COMMA_OR_END;
+    }
+    return total;
+}
+
+size_t json_reader_integers(struct json_reader *reader, const struct number_range *range, int64_t *out, size_t room) {
+    size_t total = 0, count = 1;
+    while (count > 0 && total < room && find_number(reader)) {
+        bool after_comma;
+        count = number_read_integers(&reader->at, reader->end, range, out + total, room - total, &after_comma);
         total += count;
         if (count > 0)
             reader->expect = after_comma ? JSON_EXPECT_VALUE : JSON_EXPECT_COMMA_OR_END;

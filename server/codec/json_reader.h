@@ -78,6 +78,9 @@ enum weir_status json_reader_next(struct json_reader *reader, enum json_token *t
  * error and no end. All else is for json_reader_next. */
 size_t json_reader_numbers(struct json_reader *reader, float *out, size_t room);
 
+/* The same for integers of that range. */
+size_t json_reader_integers(struct json_reader *reader, const struct number_range *range, int64_t *out, size_t room);
+
 /* Bytes of the piece not yet read. */
 size_t json_reader_left(const struct json_reader *reader);
 

@@ -2,6 +2,8 @@
 
 #include <stdbool.h>
 #include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 /* Shortest digits by Raffaello Giulietti, "The Schubfach way to render doubles" (2020), for binary32: the numbers that
@@ -146,4 +148,29 @@ char *json_writer_float(char *to, float value) {
     memmove(to, to + 1, (size_t)before);
     to[before] = '.';
     return to + count + 1;
+}
+
+char *json_writer_double(char *to, double value) {
+    int size = 0;
+    for (int digits = 15; digits <= 17; digits++) { /* 15 are always exact as text, 17 always as a number */
+        size = snprintf(to, JSON_WRITER_NUMBER_BYTES, "%.*g", digits, value);
+        if (strtod(to, NULL) == value)
+            break;
+    }
+    return to + size;
+}
+
+char *json_writer_integer(char *to, int64_t value) {
+    char digits[20];
+    int count = 0;
+    uint64_t rest = value < 0 ? -(uint64_t)value : (uint64_t)value;
+    do {
+        digits[count++] = (char)('0' + rest % 10);
+        rest /= 10;
+    } while (rest > 0);
+    if (value < 0)
+        *to++ = '-';
+    while (count > 0)
+        *to++ = digits[--count];
+    return to;
 }

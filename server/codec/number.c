@@ -149,6 +149,44 @@ size_t number_read_run(const char **text, const char *end, float *out, size_t ro
     return count;
 }
 
+/* Reads one integer of at most 18 digits. Returns its end, or NULL if it is not one. */
+static inline const char *read_integer(const char *text, int64_t *out) {
+    enum { MOST_DIGITS = 18 };
+    bool negative = *text == '-';
+    const char *first = text + negative, *p = first;
+    int64_t value = 0;
+    for (; p - first < MOST_DIGITS && is_digit(*p); p++)
+        value = value * 10 + (*p - '0');
+    if (p == first || is_digit(*p) || (*first == '0' && p - first > 1))
+        return NULL;
+    *out = negative ? -value : value;
+    return p;
+}
+
+size_t number_read_integers(const char **text, const char *end, const struct number_range *range, int64_t *out,
+                            size_t room, bool *after_comma) {
+    const char *p = *text;
+    size_t count = 0;
+    *after_comma = true;
+    while (count < room && end - p >= NUMBER_MARGIN_BYTES) {
+        const char *after = read_integer(p, out + count);
+        if (!after || (*after != ',' && *after != ']' && !is_white(*after)) || out[count] < range->least ||
+            out[count] > range->most)
+            break;
+        count++;
+        p = after;
+        if (*p != ',') {
+            *after_comma = false;
+            break;
+        }
+        p++;
+        while (p < end && is_white(*p))
+            p++;
+    }
+    *text = p;
+    return count;
+}
+
 /* A number taken apart: mantissa * 10^power, the mantissa's first MAX_DIGITS digits. */
 struct parts {
     uint64_t mantissa;

@@ -1,10 +1,11 @@
-/* JSON number text to float32, correctly rounded: the same bits that strtof gives. thread: any, in the "C" locale (the
- * process never calls setlocale). */
+/* JSON number text to float32, correctly rounded: the same bits that strtof gives; and to integers. thread: any, in the
+ * "C" locale (the process never calls setlocale). */
 #ifndef WEIR_SERVER_CODEC_NUMBER_H
 #define WEIR_SERVER_CODEC_NUMBER_H
 
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
 
 enum {
     NUMBER_MAX_BYTES = 1024,  /* a longer token is refused by the reader */
@@ -22,5 +23,13 @@ bool number_parse(const char *text, size_t size, float *out, size_t *bad);
  * an overflow) and before the last NUMBER_MARGIN_BYTES of the text: those are number_parse's. Returns how many it wrote
  * to out; *after_comma tells whether *text stands behind a comma or behind a number. */
 size_t number_read_run(const char **text, const char *end, float *out, size_t room, bool *after_comma);
+
+struct number_range {
+    int64_t least, most;
+};
+
+/* The same for integers, written without fraction and exponent and within range; it also stops before every other. */
+size_t number_read_integers(const char **text, const char *end, const struct number_range *range, int64_t *out,
+                            size_t room, bool *after_comma);
 
 #endif

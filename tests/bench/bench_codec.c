@@ -70,7 +70,8 @@ static void read_strtof(struct bench *bench) {
 }
 
 static void write_codec(struct bench *bench) {
-    struct job_tensor output = {.data = (void *)bench->values, .row_bytes = NUMBERS * sizeof(float)};
+    struct job_tensor output = {
+        .data = (void *)bench->values, .row_bytes = NUMBERS * sizeof(float), .row = {.rank = 1, .dims = {NUMBERS}}};
     struct weir_error err;
     bench->out.size = 0;
     if (codec_encode(CODEC_JSON, &bench->signature, 1, &output, &bench->out, &err) != WEIR_OK)
@@ -118,7 +119,8 @@ int main(int argc, char **argv) {
     static float values[NUMBERS], sink[NUMBERS];
     struct tensor_spec spec = {.name = "x",
                                .dtype = TENSOR_F32,
-                               .shape = {.rank = 2, .dims = {-1, NUMBERS}},
+                               .shape = {.rank = 2, .dims = {TENSOR_BATCH, NUMBERS}},
+                               .is_fixed = true,
                                .row_elements = NUMBERS,
                                .row_bytes = NUMBERS * sizeof(float)};
     struct bench bench = {.signature = {.inputs = &spec, .outputs = &spec, .input_count = 1, .output_count = 1},

@@ -17,6 +17,7 @@ struct bench {
     uint32_t rows[MAX_ROW_COUNTS], max_rows;
     int row_counts, threads;
     double seconds;
+    struct tensor_dims dims;
     struct plan *plan;
     struct backend *backend;
     struct backend_model *model;
@@ -41,7 +42,11 @@ static void fill_inputs(struct bench *bench) {
         if (spec->dtype != TENSOR_F32)
             fail("only float32 inputs are filled");
         float *values = bench->backend->ops->input(bench->model, 0, i);
-        for (size_t at = 0; at < spec->row_elements * bench->max_rows; at++)
+        struct tensor_shape whole = tensor_spec_whole(spec, &bench->dims);
+        size_t elements = 0;
+        if (!tensor_shape_elements(&whole, 0, &elements))
+            fail("an input is too large");
+        for (size_t at = 0; at < elements; at++)
             values[at] = (float)drand48();
     }
 }
@@ -51,10 +56,13 @@ static uint64_t run_batches(struct bench *bench, uint32_t rows, int64_t time_ns)
     const struct backend_ops *ops = bench->backend->ops;
     struct weir_error err;
     uint64_t batches = 0;
+    struct tensor_dims dims = bench->dims;
+    dims.rows = rows;
     int64_t end_ns = clock_now_ns() + time_ns;
     do {
         for (int i = 0; i < 8; i++) {
-            if (ops->submit(bench->model, 0, rows, &err) != WEIR_OK || ops->wait(bench->model, 0, &err) != WEIR_OK)
+            if (ops->begin(bench->model, 0, &dims, &err) != WEIR_OK || ops->submit(bench->model, 0, &err) != WEIR_OK ||
+                ops->wait(bench->model, 0, &err) != WEIR_OK)
                 fail(err.text);
             batches++;
         }
@@ -84,9 +92,10 @@ static void load_model(struct bench *bench) {
     const struct backend_ops *ops = bench->backend->ops;
     if (ops->load(bench->backend, bench->plan, bench->max_rows, &bench->model, &err) != WEIR_OK)
         fail(err.text);
-    for (int i = 0; i < bench->row_counts; i++)
-        if (ops->prepare(bench->model, bench->rows[i], &err) != WEIR_OK)
-            fail(err.text);
+    bench->dims = *plan_example(bench->plan);
+    bench->dims.rows = bench->max_rows;
+    if (ops->begin(bench->model, 0, &bench->dims, &err) != WEIR_OK)
+        fail(err.text);
 }
 
 static void parse_rows(struct bench *bench, char *text) {

@@ -1,18 +1,25 @@
 #!/usr/bin/env python3
-"""Compares run_model (tests/conformance/run_model.c) with ONNX Runtime on small random graphs.
+"""Compares the engine with ONNX Runtime on small random graphs, each of several opsets, in batches of one and of seven rows.
 
-usage: onnx_reference.py RUN_MODEL        compare; exit 1 if any output differs
+usage: onnx_reference.py [RUN_NETWORK]    compare (build/tests/run_network); exit 1 if any output differs
        onnx_reference.py --write FOLDER   only write the models (the seeds of tests/fuzz/corpus/onnx come from here)
-Needs numpy and onnx, and onnxruntime to compare, from PyPI in a virtual environment.
+Runs in the virtual environment of tests/networks/environment.py.
 """
 import os
-import subprocess
+import pathlib
 import sys
-import tempfile
 
-import numpy as np
-import onnx
-from onnx import TensorProto, helper, numpy_helper
+HERE = pathlib.Path(__file__).resolve().parent
+sys.path[:0] = [str(HERE), str(HERE.parent / "networks")]
+
+import environment  # noqa: E402
+
+environment.enter()
+
+import numpy as np  # noqa: E402
+from onnx import TensorProto, helper, numpy_helper  # noqa: E402
+
+from network_process import Crashed, NetworkProcess, Refused  # noqa: E402
 
 ROWS = 7
 TOLERANCE = 1e-5
@@ -250,29 +257,32 @@ def build(function, opset):
     return graph, graph.model()
 
 
-def compare(run_model, function, opset):
+def compare(process, function, opset):
+    """What is wrong, or None."""
     import onnxruntime
 
     graph, model = build(function, opset)
-    rows = graph.random.normal(0, 1.5, (ROWS, *graph.width)).astype(np.float32)
     options = onnxruntime.SessionOptions()
     options.log_severity_level = 3
     options.intra_op_num_threads = 1
     session = onnxruntime.InferenceSession(model.SerializeToString(), options, providers=["CPUExecutionProvider"])
-    expected = session.run(None, {"x": rows})[0]
-    with tempfile.TemporaryDirectory() as folder:
-        path = os.path.join(folder, "model.onnx")
-        with open(path, "wb") as file:
-            file.write(model.SerializeToString())
-        done = subprocess.run([run_model, path, "5"], input=rows.tobytes(), capture_output=True)
-    if done.returncode != 0:
-        return done.stderr.decode().strip()
-    got = np.frombuffer(done.stdout, np.float32)
-    if got.size != expected.size:
-        return f"{got.size} numbers, not {expected.size}"
-    # Sums may cancel: the error is taken relative to the greatest output.
-    error = np.max(np.abs(got.reshape(expected.shape) - expected)) / max(1, np.max(np.abs(expected)))
-    return None if error <= TOLERANCE else f"error {error:.3g}"
+    path = pathlib.Path(process.folder.name) / "model.onnx"
+    path.write_bytes(model.SerializeToString())
+    for rows in (1, ROWS):
+        x = graph.random.normal(0, 1.5, (rows, *graph.width)).astype(np.float32)
+        expected = session.run(None, {"x": x})[0]
+        for way in ("backend", "oracle"):
+            try:
+                got = process.run(path, [x], "limit 60", "by %s" % way).outputs[0]
+            except (Refused, Crashed) as fault:
+                return "by %s: %s" % (way, fault)
+            if got.shape != expected.shape:
+                return "by %s: shape %s, not %s" % (way, got.shape, expected.shape)
+            # Sums may cancel: the error is taken relative to the greatest output.
+            error = np.max(np.abs(got - expected)) / max(1, np.max(np.abs(expected)))
+            if not error <= TOLERANCE:
+                return "by %s, %d rows: error %.3g" % (way, rows, error)
+    return None
 
 
 def main():
@@ -283,16 +293,18 @@ def main():
                 with open(os.path.join(sys.argv[2], f"{function.__name__}-{opset}.onnx"), "wb") as file:
                     file.write(build(function, opset)[1].SerializeToString())
         return 0
-    if len(sys.argv) != 2:
+    if len(sys.argv) > 2:
         print(__doc__, file=sys.stderr)
         return 2
+    program = sys.argv[1] if len(sys.argv) == 2 else HERE.parents[1] / "build" / "tests" / "run_network"
     good = bad = 0
-    for function in CASES:
-        for opset in OPSETS:
-            fault = compare(sys.argv[1], function, opset)
-            good, bad = good + (fault is None), bad + (fault is not None)
-            if fault:
-                print(f"{function.__name__}, opset {opset}: {fault}")
+    with NetworkProcess(program) as process:
+        for function in CASES:
+            for opset in OPSETS:
+                fault = compare(process, function, opset)
+                good, bad = good + (fault is None), bad + (fault is not None)
+                if fault:
+                    print(f"{function.__name__}, opset {opset}: {fault}")
     print(f"{good} passed, {bad} failed")
     return 1 if bad else 0
 

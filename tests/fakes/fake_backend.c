@@ -8,7 +8,7 @@ static struct fake_backend *of(struct backend_model *model) {
     return (struct fake_backend *)model;
 }
 
-static enum weir_status fake_load(struct backend *backend, const struct plan *plan, uint32_t max_rows,
+static enum weir_status fake_load(struct backend *backend, struct plan *plan, uint32_t max_rows,
                                   struct backend_model **out, struct weir_error *err) {
     (void)plan;
     (void)max_rows;
@@ -21,10 +21,13 @@ static void fake_unload(struct backend_model *model) {
     (void)model;
 }
 
-static enum weir_status fake_prepare(struct backend_model *model, uint32_t rows, struct weir_error *err) {
-    (void)model;
-    (void)rows;
-    (void)err;
+static enum weir_status fake_begin(struct backend_model *model, int slot, const struct tensor_dims *dims,
+                                   struct weir_error *err) {
+    struct fake_backend *fake = of(model);
+    if (dims->free_count > 0 && dims->free[0] == FAKE_REFUSED_SIZE)
+        return weir_fail(err, WEIR_INVALID, "the fake model does not take %d", FAKE_REFUSED_SIZE);
+    fake->begun_rows[slot] = dims->rows;
+    fake->shapes[slot] = (struct tensor_shape){.rank = 2, .dims = {dims->rows, 1}};
     return WEIR_OK;
 }
 
@@ -38,13 +41,17 @@ static const void *fake_output(struct backend_model *model, int slot, int index)
     return of(model)->outputs[slot];
 }
 
-static enum weir_status fake_submit(struct backend_model *model, int slot, uint32_t rows, struct weir_error *err) {
+static const struct tensor_shape *fake_output_shape(struct backend_model *model, int slot, int index) {
+    (void)index;
+    return &of(model)->shapes[slot];
+}
+
+static enum weir_status fake_submit(struct backend_model *model, int slot, struct weir_error *err) {
     struct fake_backend *fake = of(model);
     if (atomic_load(&fake->lost))
         return weir_fail(err, WEIR_DEVICE_LOST, "the fake device is lost");
     unsigned run = atomic_load(&fake->runs);
-    fake->run_rows[run % FAKE_MAX_RUNS] = rows;
-    fake->submitted_rows[slot] = rows;
+    fake->run_rows[run % FAKE_MAX_RUNS] = fake->begun_rows[slot];
     atomic_store(&fake->runs, run + 1);
     int in_flight = atomic_fetch_add(&fake->in_flight, 1) + 1;
     if (in_flight > atomic_load(&fake->most_in_flight))
@@ -57,10 +64,10 @@ static enum weir_status fake_wait(struct backend_model *model, int slot, struct 
     while (atomic_load(&fake->hold))
         sched_yield();
     atomic_fetch_sub(&fake->in_flight, 1);
-    for (uint32_t row = 0; row < fake->submitted_rows[slot]; row++)
+    for (uint32_t row = 0; row < fake->begun_rows[slot]; row++)
         if (fake->inputs[slot][row] == FAKE_POISON)
             return weir_fail(err, WEIR_DEVICE, "the fake device met poison");
-    for (uint32_t row = 0; row < fake->submitted_rows[slot]; row++)
+    for (uint32_t row = 0; row < fake->begun_rows[slot]; row++)
         fake->outputs[slot][row] = fake->inputs[slot][row] + 1;
     return WEIR_OK;
 }
@@ -73,9 +80,10 @@ void fake_backend_init(struct fake_backend *fake, int slot_count) {
     static const struct backend_ops ops = {.name = "fake",
                                            .load = fake_load,
                                            .unload = fake_unload,
-                                           .prepare = fake_prepare,
+                                           .begin = fake_begin,
                                            .input = fake_input,
                                            .output = fake_output,
+                                           .output_shape = fake_output_shape,
                                            .submit = fake_submit,
                                            .wait = fake_wait,
                                            .close = fake_close};

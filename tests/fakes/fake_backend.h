@@ -13,11 +13,15 @@ enum { FAKE_MAX_ROWS = 64, FAKE_MAX_RUNS = 4096 };
 /* A row with this value makes every batch that holds it fail. */
 #define FAKE_POISON -1000.0f
 
+/* A first free size that the model does not take: begin answers INVALID. */
+enum { FAKE_REFUSED_SIZE = 13 };
+
 struct fake_backend {
     struct backend backend;
     float inputs[2][FAKE_MAX_ROWS];
     float outputs[2][FAKE_MAX_ROWS];
-    uint32_t submitted_rows[2];
+    uint32_t begun_rows[2];
+    struct tensor_shape shapes[2];    /* of the output */
     atomic_uint runs;                 /* batches submitted */
     uint32_t run_rows[FAKE_MAX_RUNS]; /* rows of each */
     atomic_int in_flight;             /* slots submitted and not waited for */

@@ -11,12 +11,13 @@ static void done(struct job *job) {
 
 void fake_job_init(struct fake_job *fake, uint32_t rows, float first) {
     memset(fake, 0, sizeof *fake);
-    for (uint32_t row = 0; row < rows; row++)
-        fake->in[row] = first + (float)row;
-    fake->input = (struct job_tensor){.data = fake->in, .row_bytes = sizeof(float)};
-    fake->output = (struct job_tensor){.data = fake->out, .row_bytes = sizeof(float)};
+    const struct tensor_shape row = {.rank = 1, .dims = {1}};
+    for (uint32_t i = 0; i < rows; i++)
+        fake->in[i] = first + (float)i;
+    fake->input = (struct job_tensor){.data = fake->in, .row_bytes = sizeof(float), .row = row};
+    fake->output = (struct job_tensor){.data = fake->out, .row_bytes = sizeof(float), .row = row};
     fake->job.version = fake_version(0);
-    fake->job.rows = rows;
+    fake->job.dims.rows = rows;
     fake->job.inputs = &fake->input;
     fake->job.outputs = &fake->output;
     fake->job.deadline_ns = INT64_MAX;

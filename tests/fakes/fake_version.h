@@ -8,7 +8,8 @@ struct version;
 /* All fake versions run on this device. */
 void fake_version_device(struct fake_backend *fake);
 
-/* One of two versions, 0 or 1. */
+/* One of three versions: 0 and 1 take rows of strangers together; 2 has an input that rows share, so its jobs run
+ * alone. Their tables know nothing of costs at first. */
 struct version *fake_version(int index);
 
 #endif

@@ -49,6 +49,34 @@ const char *model_files_version(const char *name, int version, const char *batch
     return write_file(name, model.file.data, model.file.size);
 }
 
+const char *model_files_mixing(const char *name) {
+    static struct onnx_model model;
+    onnx_begin(&model);
+    onnx_add_input(&model, "x", "N,2");
+    onnx_add_output(&model, "y", "N,2");
+    onnx_add_node(&model, (struct onnx_node){.op = "ReduceMean",
+                                             .inputs = "x",
+                                             .outputs = "mean",
+                                             .name = "over_the_batch",
+                                             .attributes = "axes:l=0 keepdims:i=1"});
+    onnx_add_node(&model, (struct onnx_node){.op = "Sub", .inputs = "x mean", .outputs = "y", .name = "subtract"});
+    onnx_finish(&model, 13);
+    return write_file(name, model.file.data, model.file.size);
+}
+
+const char *model_files_free(const char *name) {
+    static struct onnx_model model;
+    const int64_t axis = 1;
+    onnx_begin(&model);
+    onnx_add_input(&model, "x", "N,S");
+    onnx_add_output(&model, "y", "N,1");
+    onnx_add_integers(&model, "axis", "1", &axis, 1);
+    onnx_add_node(&model, (struct onnx_node){
+                              .op = "ReduceSum", .inputs = "x axis", .outputs = "y", .attributes = "keepdims:i=1"});
+    onnx_finish(&model, 13);
+    return write_file(name, model.file.data, model.file.size);
+}
+
 const char *model_files_broken(const char *name, const char *bytes) {
     return write_file(name, bytes, strlen(bytes));
 }

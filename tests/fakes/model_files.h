@@ -10,6 +10,12 @@ void model_files_remove(void);
  * next call). batch is the batch dimension as written: "N", "1". */
 const char *model_files_version(const char *name, int version, const char *batch);
 
+/* Writes DIRECTORY/NAME/model.onnx whose rows do not stay apart: y [N,2] = x [N,2] - the mean of x over the batch. */
+const char *model_files_mixing(const char *name);
+
+/* Writes DIRECTORY/NAME/model.onnx of a free dimension: y [N,1] = the sum of x [N,S]. */
+const char *model_files_free(const char *name);
+
 /* Writes DIRECTORY/NAME/model.onnx with these bytes. */
 const char *model_files_broken(const char *name, const char *bytes);
 

@@ -5,7 +5,7 @@ Source of the field numbers: onnx.proto (ModelProto, GraphProto, NodeProto, Attr
 
 import struct
 
-FLOAT, INT64, FLOAT16 = 1, 7, 10
+FLOAT, UINT8, INT32, INT64, BOOL, FLOAT16, DOUBLE = 1, 2, 6, 7, 9, 10, 11
 
 
 def varint(number):

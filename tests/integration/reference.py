@@ -114,3 +114,51 @@ def slow_demo():
     )
     write(os.path.join(folder, "1", "model.onnx"), data)
     return folder
+
+
+VOCABULARY, DIMENSIONS = 50, 4
+
+
+def text_table():
+    return numpy.random.default_rng(3).standard_normal((VOCABULARY, DIMENSIONS), dtype=numpy.float32)
+
+
+def text():
+    """A model directory "text": int64 input_ids and attention_mask [N,S] of any length S; outputs pooled [N,4] (the mean of
+    the embeddings that the mask keeps), tokens [N,S,4] (those embeddings) and best [N] (int64, the largest of pooled)."""
+    folder = os.path.join(_folder(), "text")
+    if os.path.exists(folder):
+        return folder
+    sequence = ["N", "S"]
+    data = onnx.model(
+        [
+            onnx.node("Gather", ["table", "input_ids"], ["embedded"], "embed", axis=0),
+            onnx.node("Cast", ["attention_mask"], ["mask"], "cast", to=onnx.FLOAT),
+            onnx.node("Unsqueeze", ["mask", "last"], ["column"], "unsqueeze"),
+            onnx.node("Mul", ["embedded", "column"], ["tokens"], "keep"),
+            onnx.node("ReduceSum", ["tokens", "middle"], ["sum"], "sum", keepdims=0),
+            onnx.node("ReduceSum", ["column", "middle"], ["count"], "count", keepdims=0),
+            onnx.node("Div", ["sum", "count"], ["pooled"], "mean"),
+            onnx.node("ArgMax", ["pooled"], ["best"], "best", axis=1, keepdims=0),
+        ],
+        [
+            onnx.tensor("table", [VOCABULARY, DIMENSIONS], text_table().tobytes()),
+            onnx.tensor("last", [1], onnx.int64s([2]), onnx.INT64),
+            onnx.tensor("middle", [1], onnx.int64s([1]), onnx.INT64),
+        ],
+        [onnx.value("input_ids", sequence, onnx.INT64), onnx.value("attention_mask", sequence, onnx.INT64)],
+        [
+            onnx.value("pooled", ["N", DIMENSIONS]),
+            onnx.value("tokens", ["N", "S", DIMENSIONS]),
+            onnx.value("best", ["N"], onnx.INT64),
+        ],
+    )
+    write(os.path.join(folder, "1", "model.onnx"), data)
+    return folder
+
+
+def text_answer(ids, mask):
+    """What text() answers to one row."""
+    tokens = text_table()[ids] * numpy.array(mask, dtype=numpy.float32)[:, None]
+    pooled = tokens.sum(axis=0) / numpy.float32(sum(mask))
+    return {"pooled": pooled.tolist(), "tokens": tokens.tolist(), "best": int(pooled.argmax())}

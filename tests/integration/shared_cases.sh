@@ -93,6 +93,56 @@ refused() {
     verdict "$(basename "$1")" $? "exit $code: $out"
 }
 
+# names MODEL WORD...: the model is refused, and the message holds every word.
+names() {
+    local out code word
+    out=$("$weir" inspect "$1" 2>&1)
+    code=$?
+    ((code == 3)) || { echo "$1: exit $code: $out"; return 1; }
+    for word in "${@:2}"; do
+        [[ $out == *"$word"* ]] || { echo "$1: no $word in: $out"; return 1; }
+    done
+}
+
+# gives MODEL ROWS PREDICTIONS: what the model answers, as JSON; numbers are compared to six digits.
+gives() {
+    local got
+    start "$1" || return 1
+    got=$(curl -s -d "{\"instances\":$2}" "http://127.0.0.1:$port/predict")
+    stop
+    python3 - "$got" "$3" <<'PY' || { echo "$1: $got, not $3"; return 1; }
+import json, sys
+got, expected = json.loads(sys.argv[1])["predictions"], json.loads(sys.argv[2])
+flat = lambda rows: [number for row in rows for number in row]
+sys.exit(any(abs(a - b) > 1e-6 * max(abs(b), 1e-9) for a, b in zip(flat(got), flat(expected))) or len(got) != len(expected))
+PY
+}
+
+# The model files of case 25, 26, 27 or 28.
+model_files() {
+    local out=$work/files-$1 path
+    local halves='[[1,0.5,0],[65504,5.9604645e-08,0.0999755859375],[6.103515625e-05,-3,0.3330078125]]'
+    "$2" "$out" >/dev/null || return 1
+    case $1 in
+    25)
+        for path in "$out"/bad-*; do
+            names "$path" W || return 1
+        done
+        gives "$out/good" '[[1,2,3,4]]' '[[5,6,8.5]]'
+        ;;
+    26) gives "$out/gemm" '[[1,2,3,4],[0,0,0,0],[-2,0.5,8,1]]' '[[22.5,43,63.5],[20,40,60],[19.5,40.75,64.5]]' ;;
+    27)
+        names "$out/conv" NonMaxSuppression nms_7 13 && names "$out/unnamed" Unique y &&
+            names "$out/domain" com.example MagicGelu && names "$out/opset99" 99
+        ;;
+    28)
+        for path in "$out"/fp*; do
+            gives "$path" '[[1,0,0,0],[0,1,0,0],[0,0,1,0]]' "$halves" || return 1
+        done
+        ;;
+    esac
+}
+
 wanted() {
     ((${#only[@]} == 0)) || [[ " ${only[*]} " == *" $1 "* ]]
 }
@@ -118,6 +168,12 @@ for file in "$cases"/[0-9]*; do
     18-*.json | 31-*.json) replay "$file" "200" ;;
     03-*.sh | 1[016]-*.sh | 29-*.sh | 3[03]-*.sh | 40-*.sh) scenario "$file" 127.0.0.1 "$port" ;;
     34-*.sh) DEADLINE=3 scenario "$file" 127.0.0.1 "$port" ;;
+    2[5-8]-*.sh)
+        stop
+        out=$(model_files "$number" "$file" 2>&1)
+        verdict "$name" $? "$out"
+        start "$MODELS" --batch-size 8 --body-timeout-ms 3000
+        ;;
     32-*.sh | 35-*.sh)
         stop
         start "$work/slow/demo" --batch-size 1 --max-concurrency 20 --drain-delay-ms 1000 --timeout-ms 60000 \

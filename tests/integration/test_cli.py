@@ -14,8 +14,8 @@ from harness import ROOT, WEIR, run_weir
 
 COMMANDS = ("serve", "check", "inspect", "health", "config")
 KEYS = (
-    "host port ops_port model_path model_name device gpu_count cpu_threads batch_size max_queue_delay_us "
-    "admission queue_delay_target_ms workers "
+    "host port ops_port model_path model_name device gpu_count cpu_threads precision invariance batch_size "
+    "max_queue_delay_us admission queue_delay_target_ms workers "
     "max_concurrency max_body_bytes max_inflight_body_bytes max_request_rows max_connections timeout_ms head_timeout_ms body_timeout_ms "
     "write_timeout_ms idle_timeout_ms drain_delay_ms drain_timeout_ms log_level health_path"
 ).split()
@@ -255,6 +255,14 @@ class Health(unittest.TestCase):
 
 
 class Inspect(unittest.TestCase):
+    def test_the_operators_are_those_of_the_readme(self):
+        listed = run_weir("inspect", "--operators").stdout.split()
+        self.assertEqual(listed, sorted(set(listed)))
+        readme = (ROOT / "README.md").read_text(encoding="utf-8")
+        table = readme[readme.index("| kind | operators |") : readme.index("**Which dimension is the batch?**")]
+        named = set(re.findall(r"\b[A-Z][A-Za-z0-9]*\b", table))
+        self.assertEqual(named, set(listed))
+
     def test_a_model_is_described_by_its_newest_version(self):
         with tempfile.TemporaryDirectory() as folder:
             reference.write(folder + "/demo/1/model.onnx", b"not a model")

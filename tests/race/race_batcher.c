@@ -25,7 +25,7 @@ static void check(struct fake_job *job) {
     if (atomic_load(&job->done_calls) != 1)
         complain("a job came back more than once");
     if (job->job.status == WEIR_OK)
-        for (uint32_t row = 0; row < job->job.rows; row++)
+        for (uint32_t row = 0; row < job->job.dims.rows; row++)
             if (job->out[row] != job->in[row] + 1)
                 complain("a row has another's answer");
 }

@@ -43,10 +43,11 @@ static void ask_init(struct ask *ask, struct version *version, uint32_t rows) {
         ask->in[row][0] = (float)row;
         ask->in[row][1] = 10;
     }
-    ask->input = (struct job_tensor){.data = ask->in, .row_bytes = sizeof ask->in[0]};
-    ask->output = (struct job_tensor){.data = ask->out, .row_bytes = sizeof ask->out[0]};
+    const struct tensor_shape row = {.rank = 1, .dims = {2}};
+    ask->input = (struct job_tensor){.data = ask->in, .row_bytes = sizeof ask->in[0], .row = row};
+    ask->output = (struct job_tensor){.data = ask->out, .row_bytes = sizeof ask->out[0], .row = row};
     ask->job.version = version;
-    ask->job.rows = rows;
+    ask->job.dims.rows = rows;
     ask->job.inputs = &ask->input;
     ask->job.outputs = &ask->output;
     ask->job.deadline_ns = INT64_MAX;
@@ -127,6 +128,42 @@ Test(engine, a_cancelled_job_comes_back_one_way_only) {
     engine_flush(engine);
     engine_stop(engine);
     cr_assert_eq(atomic_load(&ask.done), mine ? 0 : 1);
+    engine_release(version);
+}
+
+/* Runs a job of `rows` rows of `size` ones through the model that sums them. */
+static void run_sum(struct version *version, struct ask *ask, uint32_t rows, int64_t size) {
+    ask_init(ask, version, rows);
+    for (int i = 0; i < 32; i++)
+        ask->in[i / 2][i % 2] = 1;
+    ask->input.row_bytes = (size_t)size * sizeof(float);
+    ask->input.row = (struct tensor_shape){.rank = 1, .dims = {size}};
+    ask->output.row_bytes = sizeof(float);
+    ask->output.row = (struct tensor_shape){.rank = 1, .dims = {1}};
+    ask->job.dims = (struct tensor_dims){.rows = rows, .free_count = 1, .free = {size}};
+    run(ask);
+    cr_assert_eq(ask->job.status, WEIR_OK, "%s", ask->job.error.text);
+    const float *sums = (const float *)ask->out;
+    for (uint32_t row = 0; row < rows; row++)
+        cr_assert_float_eq(sums[row], (float)size, 0);
+}
+
+Test(engine, jobs_of_any_free_size_run) {
+    struct ask ask;
+    cr_assert_eq(engine_load(engine, "demo", 1, model_files_free("1"), &err), WEIR_OK, "%s", err.text);
+    struct version *version = engine_acquire(engine);
+    run_sum(version, &ask, 5, 3);
+    run_sum(version, &ask, 1, 17);
+    run_sum(version, &ask, 2, 1);
+    run_sum(version, &ask, 5, 3);
+    engine_release(version);
+}
+
+Test(engine, a_version_that_runs_rows_alone_says_why) {
+    cr_assert_eq(engine_load(engine, "demo", 1, model_files_mixing("1"), &err), WEIR_OK, "%s", err.text);
+    struct version *version = engine_acquire(engine);
+    cr_assert_eq(engine_describe(version).batch_rows, 1);
+    cr_assert_neq(engine_describe(version).batching[0], 0);
     engine_release(version);
 }
 

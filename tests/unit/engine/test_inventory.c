@@ -3,6 +3,7 @@
 #include <criterion/criterion.h>
 #include <string.h>
 
+#include "engine/cpus.h"
 #include "engine/device/backend.h"
 
 static struct inventory inventory;
@@ -15,6 +16,7 @@ Test(inventory, the_cpu_is_there_when_asked_for) {
     cr_assert_str_eq(inventory.devices[0]->ops->name, "cpu");
     cr_assert_not(inventory.fell_back);
     cr_assert_str_eq(inventory.reason, "configured");
+    cr_assert_eq(inventory.cpu_threads, 1);
     inventory_release(&inventory);
 }
 
@@ -30,4 +32,11 @@ Test(inventory, cuda_without_a_gpu_is_refused_by_name) {
     struct inventory_options options = {.choice = INVENTORY_CUDA, .gpu_count = 1};
     cr_assert_eq(inventory_open(&options, &inventory, &err), WEIR_DEVICE);
     cr_assert_not_null(strstr(err.text, "device cuda: "));
+}
+
+Test(inventory, more_threads_than_there_are_processors_are_cut) {
+    struct inventory_options options = {.choice = INVENTORY_CPU, .cpu_threads = 100000};
+    cr_assert_eq(inventory_open(&options, &inventory, &err), WEIR_OK);
+    cr_assert_eq(inventory.cpu_threads, cpus_available());
+    inventory_release(&inventory);
 }

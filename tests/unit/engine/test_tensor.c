@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "engine/tensor.h"
+#include "kernels/view.h"
 
 Test(tensor, every_type_has_its_size_its_text_and_its_onnx_number) {
     static const struct {
@@ -23,6 +24,19 @@ Test(tensor, every_type_has_its_size_its_text_and_its_onnx_number) {
         cr_assert(eq(sz, tensor_dtype_bytes(dtype), rows[i].bytes));
         cr_assert(eq(str, (char *)tensor_dtype_text(dtype), (char *)rows[i].text));
     }
+}
+
+Test(tensor, every_type_has_the_number_and_size_of_its_element_in_the_kernels) {
+    _Static_assert((int)ELEMENT_COUNT == (int)TENSOR_DTYPE_COUNT, "the lists have the same entries");
+    _Static_assert((int)ELEMENT_F32 == (int)TENSOR_F32 && (int)ELEMENT_U8 == (int)TENSOR_U8 &&
+                       (int)ELEMENT_I8 == (int)TENSOR_I8 && (int)ELEMENT_I32 == (int)TENSOR_I32 &&
+                       (int)ELEMENT_I64 == (int)TENSOR_I64 && (int)ELEMENT_BOOL == (int)TENSOR_BOOL &&
+                       (int)ELEMENT_F16 == (int)TENSOR_F16 && (int)ELEMENT_F64 == (int)TENSOR_F64 &&
+                       (int)ELEMENT_BF16 == (int)TENSOR_BF16,
+                   "in the same order");
+    _Static_assert((int)VIEW_MAX_RANK == (int)TENSOR_MAX_RANK, "and the same rank");
+    for (int i = 0; i < ELEMENT_COUNT; i++)
+        cr_assert_eq(view_element_bytes((enum element)i), tensor_dtype_bytes((enum tensor_dtype)i));
 }
 
 Test(tensor, a_type_outside_the_list_is_refused) {
@@ -93,6 +107,46 @@ Test(tensor, a_spec_is_measured_by_row) {
     cr_assert(not(tensor_spec_measure(&spec)));
 }
 
+Test(tensor, a_spec_may_have_its_batch_anywhere_and_free_dimensions) {
+    struct tensor_spec spec = {.dtype = TENSOR_F32, .shape = {.rank = 3, .dims = {2, TENSOR_BATCH, 128}}};
+    struct tensor_dims dims = {.rows = 3, .free_count = 2, .free = {7, 9}};
+    struct tensor_shape row;
+    size_t elements;
+    cr_assert(tensor_spec_measure(&spec));
+    cr_assert(spec.batch_axis == 1 && spec.is_fixed && spec.row_elements == 256);
+    spec.shape = (struct tensor_shape){.rank = 3, .dims = {TENSOR_BATCH, TENSOR_FREE(1), 4}};
+    cr_assert(tensor_spec_measure(&spec));
+    cr_assert(spec.batch_axis == 0 && !spec.is_fixed && spec.row_elements == 0);
+    cr_assert(tensor_spec_row(&spec, &dims, &row, &elements));
+    cr_assert(row.rank == 2 && row.dims[0] == 9 && row.dims[1] == 4 && elements == 36);
+    struct tensor_shape whole = tensor_spec_whole(&spec, &dims);
+    cr_assert(whole.rank == 3 && whole.dims[0] == 3 && whole.dims[1] == 9 && whole.dims[2] == 4);
+    spec.shape.dims[1] = TENSOR_DERIVED;
+    cr_assert(tensor_spec_measure(&spec) && !spec.is_fixed);
+    cr_assert(not(tensor_spec_row(&spec, &dims, &row, &elements)));
+    spec.shape.dims[1] = TENSOR_BATCH;
+    cr_assert(not(tensor_spec_measure(&spec)));
+    spec.shape = (struct tensor_shape){.rank = 0};
+    cr_assert(tensor_spec_measure(&spec) && spec.batch_axis == -1 && spec.row_elements == 1);
+}
+
+Test(tensor, free_dimensions_are_written_as_minus_one) {
+    char text[64];
+    struct tensor_shape shape = {.rank = 3, .dims = {TENSOR_BATCH, TENSOR_FREE(2), TENSOR_DERIVED}};
+    cr_assert(eq(str, (char *)tensor_shape_text(&shape, text, sizeof text), "[-1,-1,-1]"));
+}
+
+Test(tensor, only_equal_free_sizes_share_a_batch) {
+    struct tensor_dims a = {.rows = 1, .free_count = 2, .free = {7, 9}}, b = a;
+    b.rows = 5;
+    cr_assert(tensor_dims_share(&a, &b));
+    b.free[1] = 8;
+    cr_assert(not(tensor_dims_share(&a, &b)));
+    b = a;
+    b.free_count = 1;
+    cr_assert(not(tensor_dims_share(&a, &b)));
+}
+
 Test(tensor, a_released_signature_is_empty) {
     struct signature signature = {.inputs = calloc(2, sizeof(struct tensor_spec)),
                                   .outputs = calloc(1, sizeof(struct tensor_spec)),
@@ -133,14 +187,23 @@ Test(tensor, a_bfloat16_is_the_upper_half_of_a_float32) {
 Test(tensor, a_copied_signature_stands_on_its_own) {
     struct tensor_spec input = {.name = strdup("x"), .shape = {.rank = 2, .dims = {-1, 4}}, .row_elements = 4};
     struct tensor_spec outputs[2] = {{.name = strdup("y")}, {.name = strdup("z")}};
-    struct signature signature = {.inputs = &input, .outputs = outputs, .input_count = 1, .output_count = 2}, copy;
+    struct signature signature = {.inputs = &input,
+                                  .outputs = outputs,
+                                  .input_count = 1,
+                                  .output_count = 2,
+                                  .free_names = {strdup("sequence")},
+                                  .free_count = 1,
+                                  .shares_inputs = true},
+                     copy;
     cr_assert(signature_copy(&signature, &copy));
     input.name[0] = 'q';
     cr_assert_str_eq(copy.inputs[0].name, "x");
     cr_assert_eq(copy.inputs[0].row_elements, 4);
     cr_assert_eq(copy.output_count, 2);
     cr_assert_str_eq(copy.outputs[1].name, "z");
+    cr_assert(copy.shares_inputs && copy.free_count == 1 && strcmp(copy.free_names[0], "sequence") == 0);
     signature_release(&copy);
+    free(signature.free_names[0]);
     free(input.name);
     free(outputs[0].name);
     free(outputs[1].name);

@@ -3,7 +3,7 @@
 
 #include "engine/batch/batcher.h"
 #include "engine/clock.h"
-#include "engine/model/cost_model.h"
+#include "engine/model/cost_table.h"
 #include "engine/model/model.h"
 #include "tests/fakes/fake_job.h"
 #include "tests/fakes/fake_version.h"
@@ -119,19 +119,37 @@ Test(batcher, only_jobs_of_one_version_share_a_batch) {
     end();
 }
 
-Test(batcher, only_jobs_of_one_shape_share_a_batch) {
-    struct fake_job jobs[2];
-    for (int i = 0; i < 2; i++) {
+Test(batcher, only_jobs_of_the_same_free_sizes_share_a_batch) {
+    struct fake_job jobs[4];
+    for (int i = 0; i < 4; i++) {
         fake_job_init(&jobs[i], 1, 0);
-        jobs[i].job.shape_key = (uint64_t)i;
+        jobs[i].job.dims.free_count = 1;
+        jobs[i].job.dims.free[0] = 10 + i % 2;
         add(&jobs[i]);
     }
-    cr_assert(batcher_take(batcher, 0, &batch, false));
-    cr_assert_eq(batch.part_count, 1);
-    end();
-    cr_assert(batcher_take(batcher, 0, &batch, false));
-    cr_assert_eq(batch.part_count, 1);
-    end();
+    for (int turn = 0; turn < 2; turn++) {
+        cr_assert(batcher_take(batcher, 0, &batch, false));
+        cr_assert_eq(batch.part_count, 2);
+        cr_assert_eq(batch.dims.free[0], 10 + turn);
+        cr_assert_eq(batch.parts[0].job, &jobs[turn].job);
+        cr_assert_eq(batch.parts[1].job, &jobs[turn + 2].job);
+        end();
+    }
+}
+
+Test(batcher, jobs_with_an_input_that_their_rows_share_run_alone) {
+    struct fake_job jobs[3];
+    for (int i = 0; i < 3; i++) {
+        fake_job_init(&jobs[i], 2, 0);
+        jobs[i].job.version = fake_version(2);
+        add(&jobs[i]);
+    }
+    for (int i = 0; i < 3; i++) {
+        cr_assert(batcher_take(batcher, 0, &batch, false));
+        cr_assert_eq(batch.part_count, 1);
+        cr_assert_eq(batch.rows, 2);
+        end();
+    }
 }
 
 Test(batcher, a_version_with_a_smaller_batch_gets_it) {
@@ -277,10 +295,10 @@ Test(batcher, a_full_batch_does_not_wait) {
 
 /* t(rows) = 2 ms + 1 ms * rows; a full batch of eight takes 10 ms. */
 static void learn_costs(void) {
-    struct cost_model *costs = version_costs(fake_version(0), 0);
-    cost_model_init(costs, ROWS);
-    cost_model_learn(costs, 1, 3 * CLOCK_NS_PER_MS);
-    cost_model_learn(costs, ROWS, 10 * CLOCK_NS_PER_MS);
+    struct cost_table *costs = version_costs(fake_version(0), 0);
+    cost_table_init(costs, ROWS);
+    cost_table_learn(costs, &(struct tensor_dims){.rows = 1}, 3 * CLOCK_NS_PER_MS);
+    cost_table_learn(costs, &(struct tensor_dims){.rows = ROWS}, 10 * CLOCK_NS_PER_MS);
 }
 
 static enum weir_status try(struct fake_job *fake, int64_t left_ms) {
@@ -364,12 +382,61 @@ Test(batcher, fifo_refuses_nothing) {
 Test(batcher, it_learns_what_batches_take) {
     struct fake_job job;
     fake_job_init(&job, ROWS, 0);
-    cost_model_init(version_costs(fake_version(0), 0), ROWS);
+    cost_table_init(version_costs(fake_version(0), 0), ROWS);
     add(&job);
     cr_assert(batcher_take(batcher, 0, &batch, false));
     cr_assert_eq(batcher_end(batcher, &batch, batch.taken_ns + 7 * CLOCK_NS_PER_MS), 1);
     struct cost_model costs = batcher_costs(batcher, fake_version(0), 0);
     cr_assert_eq(cost_model_predict(&costs, ROWS), 7 * CLOCK_NS_PER_MS);
+}
+
+Test(batcher, what_the_device_needed_to_prepare_for_new_sizes_is_not_learned) {
+    struct fake_job job;
+    fake_job_init(&job, ROWS, 0);
+    cost_table_init(version_costs(fake_version(0), 0), ROWS);
+    add(&job);
+    cr_assert(batcher_take(batcher, 0, &batch, false));
+    batch.begin_ns = 5 * CLOCK_NS_PER_MS;
+    cr_assert_eq(batcher_end(batcher, &batch, batch.taken_ns + 7 * CLOCK_NS_PER_MS), 1);
+    struct cost_model costs = batcher_costs(batcher, fake_version(0), 0);
+    cr_assert_eq(cost_model_predict(&costs, ROWS), 2 * CLOCK_NS_PER_MS);
+}
+
+Test(batcher, free_sizes_have_costs_of_their_own) {
+    struct fake_job jobs[2];
+    cost_table_init(version_costs(fake_version(0), 0), ROWS);
+    for (int i = 0; i < 2; i++) {
+        fake_job_init(&jobs[i], ROWS, 0);
+        jobs[i].job.dims.free_count = 1;
+        jobs[i].job.dims.free[0] = i == 0 ? 8 : 512;
+        add(&jobs[i]);
+        cr_assert(batcher_take(batcher, 0, &batch, false));
+        batcher_end(batcher, &batch, batch.taken_ns + (i == 0 ? 1 : 50) * CLOCK_NS_PER_MS);
+    }
+    const struct cost_table *costs = version_costs(fake_version(0), 0);
+    cr_assert_float_eq((double)cost_model_predict(cost_table_find(costs, &jobs[0].job.dims), ROWS), 1e6, 10);
+    int64_t long_ns = cost_model_predict(cost_table_find(costs, &jobs[1].job.dims), ROWS);
+    cr_assert(long_ns > 48 * CLOCK_NS_PER_MS && long_ns <= 50 * CLOCK_NS_PER_MS, "%lld", (long long)long_ns);
+}
+
+Test(batcher, a_failed_job_carries_the_words_of_its_batch) {
+    struct fake_job jobs[2];
+    for (int i = 0; i < 2; i++) {
+        fake_job_init(&jobs[i], 1, 0);
+        add(&jobs[i]);
+    }
+    cr_assert(batcher_take(batcher, 0, &batch, false));
+    batch.parts[0].status = weir_fail(&batch.error, WEIR_INVALID, "node 3 does not take 13");
+    batch.parts[1].status = WEIR_NO_MEMORY;
+    cr_assert_eq(end(), 2);
+    cr_assert_str_eq(jobs[0].job.error.text, "node 3 does not take 13");
+    cr_assert_str_eq(jobs[1].job.error.text, "out of memory");
+    fake_job_init(&jobs[0], 1, 0);
+    add(&jobs[0]);
+    cr_assert(batcher_take(batcher, 0, &batch, false));
+    cr_assert_eq(batch.error.status, WEIR_OK, "the next batch begins anew");
+    end();
+    cr_assert_eq(jobs[0].job.status, WEIR_OK);
 }
 
 Test(batcher, the_load_tells_how_old_the_running_batch_is) {
@@ -387,7 +454,7 @@ Test(batcher, the_load_tells_how_old_the_running_batch_is) {
 
 Test(batcher, a_long_job_lets_the_short_ones_take_turns) {
     struct fake_job large, small[2];
-    cost_model_init(version_costs(fake_version(0), 0), ROWS);
+    cost_table_init(version_costs(fake_version(0), 0), ROWS);
     fake_job_init(&large, 5 * ROWS, 0);
     add(&large);
     cr_assert(batcher_take(batcher, 0, &batch, false));

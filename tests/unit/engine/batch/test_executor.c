@@ -1,5 +1,6 @@
 #include <criterion/criterion.h>
 #include <sched.h>
+#include <stdlib.h>
 
 #include "engine/batch/executor.h"
 #include "engine/clock.h"
@@ -144,4 +145,60 @@ Test(executor, late_jobs_come_back_without_a_run) {
     stop();
     cr_assert_eq(job.job.status, WEIR_DEADLINE);
     cr_assert_eq(atomic_load(&fake.runs), 0);
+}
+
+Test(executor, sizes_that_the_model_does_not_take_fail_their_jobs_with_the_reason) {
+    struct fake_job refused[2], good;
+    start(1);
+    for (int i = 0; i < 2; i++) {
+        fake_job_init(&refused[i], 1, 0);
+        refused[i].job.dims.free_count = 1;
+        refused[i].job.dims.free[0] = FAKE_REFUSED_SIZE;
+        add(&refused[i]);
+    }
+    fake_job_init(&good, 1, 5);
+    good.job.dims.free_count = 1;
+    good.job.dims.free[0] = 12;
+    add(&good);
+    batcher_publish(batcher);
+    for (int i = 0; i < 2; i++) {
+        wait_for(&refused[i]);
+        cr_assert_eq(refused[i].job.status, WEIR_INVALID);
+        cr_assert_str_eq(refused[i].job.error.text, "the fake model does not take 13");
+    }
+    wait_for(&good);
+    stop();
+    cr_assert_eq(good.job.status, WEIR_OK);
+    cr_assert_float_eq(good.out[0], 6, 0);
+    cr_assert_eq(atomic_load(&fake.runs), 1, "nothing is halved, nothing ran");
+    cr_assert_eq(atomic_load(&observed_rows), 1, "and it is no failure of the device");
+}
+
+Test(executor, the_reason_why_the_device_failed_reaches_the_job) {
+    struct fake_job job;
+    start(1);
+    fake_job_init(&job, 1, FAKE_POISON);
+    add(&job);
+    batcher_publish(batcher);
+    wait_for(&job);
+    stop();
+    cr_assert_eq(job.job.status, WEIR_DEVICE);
+    cr_assert_str_eq(job.job.error.text, "the fake device met poison");
+}
+
+Test(executor, an_output_that_the_job_brings_no_memory_for_is_allocated) {
+    struct fake_job job;
+    start(1);
+    fake_job_init(&job, 20, 1);
+    job.output = (struct job_tensor){.data = NULL};
+    add(&job);
+    batcher_publish(batcher);
+    wait_for(&job);
+    stop();
+    cr_assert_eq(job.job.status, WEIR_OK);
+    cr_assert_eq(job.output.row_bytes, sizeof(float));
+    cr_assert_eq(job.output.row.rank, 1);
+    for (int row = 0; row < 20; row++)
+        cr_assert_float_eq(((float *)job.output.data)[row], (float)(row + 2), 0);
+    free(job.output.data);
 }

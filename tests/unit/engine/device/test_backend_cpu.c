@@ -1,13 +1,13 @@
 #include <criterion/criterion.h>
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "engine/device/backend.h"
+#include "engine/device/backend_cpu_dnnl.h"
 #include "engine/graph/plan.h"
 #include "engine/tensor.h"
-#include "kernels/ref/ref_dense.h"
-#include "kernels/ref/ref_softmax.h"
 #include "tests/fakes/model_run.h"
 
 enum { IN = 64, HIDDEN = 48, OUT = 10, MAX_ROWS = 40 };
@@ -27,19 +27,8 @@ static void fill(float *values, size_t count) {
     }
 }
 
-static void compute_expected(void) {
-    static float hidden[MAX_ROWS * HIDDEN];
-    ref_dense_run(&(struct ref_dense_layer){w1, b1, IN, HIDDEN}, x, hidden, MAX_ROWS);
-    for (size_t i = 0; i < MAX_ROWS * HIDDEN; i++)
-        hidden[i] = hidden[i] > 0 ? hidden[i] : 0;
-    ref_dense_run(&(struct ref_dense_layer){w2, b2, HIDDEN, OUT}, hidden, expected, MAX_ROWS);
-    for (size_t row = 0; row < MAX_ROWS; row++)
-        ref_softmax_run(expected + row * OUT, expected + row * OUT, OUT, false);
-}
-
-/* A perceptron of two layers with a softmax. The plan is gone once it is loaded. */
-static void load(int threads) {
-    const struct backend_options options = {.threads = threads};
+/* A perceptron of two layers with a softmax. */
+static void make_plan(void) {
     fill(w1, IN * HIDDEN);
     fill(b1, HIDDEN);
     fill(w2, HIDDEN * OUT);
@@ -56,10 +45,17 @@ static void load(int threads) {
     onnx_add_input(&model, "x", "N,64");
     onnx_add_output(&model, "y", "N,10");
     cr_assert_eq(model_plan(&model, 13, &plan, &err), WEIR_OK, "%s", err.text);
+}
+
+static void load(struct backend_options options) {
+    const void *inputs[] = {x};
+    void *outputs[] = {expected};
+    make_plan();
+    struct tensor_dims dims = *plan_example(plan);
+    dims.rows = MAX_ROWS;
+    cr_assert_eq(model_run_oracle(plan, &dims, inputs, outputs, &err), WEIR_OK, "%s", err.text);
     cr_assert_eq(backend_cpu_open(&options, &backend, &err), WEIR_OK, "%s", err.text);
     cr_assert_eq(backend->ops->load(backend, plan, MAX_ROWS, &loaded, &err), WEIR_OK, "%s", err.text);
-    plan_destroy(plan);
-    plan = NULL;
 }
 
 static void unload(void) {
@@ -72,26 +68,39 @@ static void unload(void) {
 
 TestSuite(backend_cpu, .fini = unload);
 
+static struct tensor_dims rows_of(uint32_t rows) {
+    struct tensor_dims dims = *plan_example(plan);
+    dims.rows = rows;
+    return dims;
+}
+
 static const float *run(const float *from, uint32_t rows) {
+    struct tensor_dims dims = rows_of(rows);
+    cr_assert_eq(backend->ops->begin(loaded, 0, &dims, &err), WEIR_OK, "%s", err.text);
     memcpy(backend->ops->input(loaded, 0, 0), from, rows * IN * sizeof *from);
-    cr_assert_eq(backend->ops->submit(loaded, 0, rows, &err), WEIR_OK, "%s", err.text);
+    cr_assert_eq(backend->ops->submit(loaded, 0, &err), WEIR_OK, "%s", err.text);
     cr_assert_eq(backend->ops->wait(loaded, 0, &err), WEIR_OK, "%s", err.text);
+    const struct tensor_shape *shape = backend->ops->output_shape(loaded, 0, 0);
+    cr_assert(shape->rank == 2 && shape->dims[0] == rows && shape->dims[1] == OUT);
     return backend->ops->output(loaded, 0, 0);
 }
 
-Test(backend_cpu, every_row_count_gives_the_oracles_numbers) {
-    load(0);
-    compute_expected();
+static void expect_every_row_count(double tolerance) {
     for (uint32_t rows = 1; rows <= MAX_ROWS; rows++) {
         const float *y = run(x, rows);
         for (size_t i = 0; i < rows * OUT; i++)
-            cr_assert_float_eq(y[i], expected[i], 1e-6, "%u rows, element %zu", rows, i);
+            cr_assert_float_eq(y[i], expected[i], tolerance, "%u rows, element %zu", rows, i);
     }
+}
+
+Test(backend_cpu, every_row_count_gives_the_oracles_numbers) {
+    load((struct backend_options){0});
+    expect_every_row_count(1e-6);
 }
 
 Test(backend_cpu, a_row_has_the_same_bits_alone_and_among_others) {
     static float together[MAX_ROWS * OUT];
-    load(1);
+    load((struct backend_options){.threads = 1});
     if (!strstr(backend->description, "avx512"))
         cr_skip_test("without AVX-512 oneDNN's sums depend on the number of rows");
     memcpy(together, run(x, MAX_ROWS), sizeof together);
@@ -99,8 +108,32 @@ Test(backend_cpu, a_row_has_the_same_bits_alone_and_among_others) {
         cr_assert(memcmp(run(x + row * IN, 1), together + row * OUT, OUT * sizeof(float)) == 0, "row %zu", row);
 }
 
+Test(backend_cpu, strict_gives_a_row_the_same_bits_on_every_machine) {
+    static float together[MAX_ROWS * OUT];
+    load((struct backend_options){.invariance = BACKEND_STRICT});
+    memcpy(together, run(x, MAX_ROWS), sizeof together);
+    for (uint32_t rows = 1; rows < MAX_ROWS; rows += 6)
+        cr_assert(memcmp(run(x + 3 * IN, rows), together + 3 * OUT,
+                         (rows < MAX_ROWS - 3 ? rows : MAX_ROWS - 3) * OUT * sizeof(float)) == 0);
+}
+
+Test(backend_cpu, buckets_fill_batches_up_with_zeros) {
+    load((struct backend_options){.invariance = BACKEND_BUCKET});
+    expect_every_row_count(1e-6);
+    struct tensor_dims dims = rows_of(5);
+    cr_assert_eq(backend->ops->begin(loaded, 0, &dims, &err), WEIR_OK);
+    float *input = backend->ops->input(loaded, 0, 0);
+    for (size_t i = 0; i < 16 * IN; i++)
+        input[i] = NAN;
+    memcpy(input, x, 5 * IN * sizeof *x);
+    cr_assert_eq(backend->ops->submit(loaded, 0, &err), WEIR_OK);
+    const float *y = backend->ops->output(loaded, 0, 0);
+    for (size_t i = 0; i < 16 * OUT; i++)
+        cr_assert(isfinite(y[i]), "element %zu", i);
+}
+
 Test(backend_cpu, rows_behind_the_batch_are_not_touched) {
-    load(1);
+    load((struct backend_options){0});
     float *y = (float *)(uintptr_t)backend->ops->output(loaded, 0, 0);
     for (size_t i = 0; i < MAX_ROWS * OUT; i++)
         y[i] = -5;
@@ -109,8 +142,9 @@ Test(backend_cpu, rows_behind_the_batch_are_not_touched) {
         cr_assert((y[i] == -5) == (i >= 7 * OUT));
 }
 
-Test(backend_cpu, staging_memory_is_aligned_and_holds_the_most_rows) {
-    load(1);
+Test(backend_cpu, staging_memory_is_aligned_and_holds_the_rows_that_began) {
+    load((struct backend_options){0});
+    run(x, MAX_ROWS);
     float *input = backend->ops->input(loaded, 0, 0);
     cr_assert_eq((uintptr_t)input % 64, 0);
     cr_assert_eq((uintptr_t)backend->ops->output(loaded, 0, 0) % 64, 0);
@@ -119,12 +153,17 @@ Test(backend_cpu, staging_memory_is_aligned_and_holds_the_most_rows) {
     cr_assert_str_eq(backend->ops->name, "cpu");
 }
 
-Test(backend_cpu, row_counts_outside_the_range_are_refused) {
-    load(1);
-    cr_assert_eq(backend->ops->submit(loaded, 0, 0, &err), WEIR_INTERNAL);
-    cr_assert_eq(backend->ops->submit(loaded, 0, MAX_ROWS + 1, NULL), WEIR_INTERNAL);
-    cr_assert_eq(backend->ops->prepare(loaded, MAX_ROWS + 1, &err), WEIR_INTERNAL);
-    cr_assert_eq(backend->ops->prepare(loaded, MAX_ROWS, NULL), WEIR_OK);
+Test(backend_cpu, sizes_outside_the_range_are_refused) {
+    load((struct backend_options){0});
+    struct tensor_dims dims = rows_of(0);
+    cr_assert_eq(backend->ops->begin(loaded, 0, &dims, &err), WEIR_INTERNAL);
+    dims.rows = MAX_ROWS + 1;
+    cr_assert_eq(backend->ops->begin(loaded, 0, &dims, NULL), WEIR_INTERNAL);
+    dims.rows = 1;
+    dims.free_count = 1;
+    cr_assert_eq(backend->ops->begin(loaded, 0, &dims, &err), WEIR_INTERNAL);
+    cr_assert_eq(backend->ops->submit(loaded, 0, &err), WEIR_OK);
+    cr_assert_eq(backend->ops->wait(loaded, 0, &err), WEIR_INTERNAL);
 }
 
 static int count_threads(void) {
@@ -140,14 +179,13 @@ static int count_threads(void) {
 
 Test(backend_cpu, one_thread_starts_no_pool) {
     int before = count_threads();
-    load(1);
+    load((struct backend_options){.threads = 1});
     run(x, MAX_ROWS);
     cr_assert_eq(count_threads(), before);
 }
 
 Test(backend_cpu, two_threads_give_the_same_numbers) {
-    load(2);
-    compute_expected();
+    load((struct backend_options){.threads = 2});
     const float *y = run(x, MAX_ROWS);
     for (size_t i = 0; i < MAX_ROWS * OUT; i++)
         cr_assert_float_eq(y[i], expected[i], 1e-6);
@@ -156,31 +194,63 @@ Test(backend_cpu, two_threads_give_the_same_numbers) {
 
 Test(backend_cpu, models_stand_beside_each_other_and_one_row_is_enough) {
     struct backend_model *second;
+    struct plan *other;
     static float single[OUT];
-    load(1);
+    load((struct backend_options){0});
     memcpy(single, run(x, 1), sizeof single);
-    onnx_finish(&model, 13);
-    cr_assert_eq(model_plan(&model, 13, &plan, &err), WEIR_OK);
-    cr_assert_eq(backend->ops->load(backend, plan, 1, &second, &err), WEIR_OK);
+    cr_assert_eq(model_plan(&model, 13, &other, &err), WEIR_OK);
+    cr_assert_eq(backend->ops->load(backend, other, 1, &second, &err), WEIR_OK);
+    struct tensor_dims dims = rows_of(1);
+    cr_assert_eq(backend->ops->begin(second, 0, &dims, &err), WEIR_OK);
     memcpy(backend->ops->input(second, 0, 0), x, IN * sizeof *x);
-    cr_assert_eq(backend->ops->submit(second, 0, 1, &err), WEIR_OK);
+    cr_assert_eq(backend->ops->submit(second, 0, &err), WEIR_OK);
     cr_assert_arr_eq(backend->ops->output(second, 0, 0), single, sizeof single);
     backend->ops->unload(second);
+    plan_destroy(other);
     cr_assert_arr_eq(run(x, 1), single, sizeof single);
 }
 
 Test(backend_cpu, batches_without_room_are_refused) {
     struct backend_model *huge = NULL;
-    load(1);
-    cr_assert_eq(model_plan(&model, 13, &plan, &err), WEIR_OK);
+    load((struct backend_options){0});
     cr_assert_neq(backend->ops->load(backend, plan, 0, &huge, &err), WEIR_OK);
     cr_assert_null(huge);
     backend->ops->unload(NULL);
 }
 
+Test(backend_cpu, int8_is_for_models_that_were_quantized) {
+    struct backend_model *refused = NULL;
+    const struct backend_options options = {.precision = BACKEND_INT8};
+    make_plan();
+    cr_assert_eq(backend_cpu_open(&options, &backend, &err), WEIR_OK);
+    cr_assert_eq(backend->ops->load(backend, plan, 4, &refused, &err), WEIR_UNSUPPORTED);
+    cr_assert_not_null(strstr(err.text, "int8"));
+    cr_assert_null(refused);
+}
+
+Test(backend_cpu, bfloat16_is_near_or_refused) {
+    if (backend_cpu_dnnl_has_bf16()) {
+        load((struct backend_options){.precision = BACKEND_BF16});
+        expect_every_row_count(5e-3);
+    } else {
+        struct backend_model *refused = NULL;
+        const struct backend_options options = {.precision = BACKEND_BF16};
+        make_plan();
+        cr_assert_eq(backend_cpu_open(&options, &backend, &err), WEIR_OK);
+        cr_assert_eq(backend->ops->load(backend, plan, 4, &refused, &err), WEIR_UNSUPPORTED);
+        cr_assert_not_null(strstr(err.text, "bf16"));
+    }
+}
+
 Test(backend_cpu, the_description_names_the_library_and_its_path) {
-    load(1);
+    load((struct backend_options){0});
     cr_assert_not_null(strstr(backend->description, "oneDNN "));
     cr_assert_not_null(strstr(backend->description, "1 thread"));
     cr_assert_null(strstr(backend->description, "1 threads"));
+    cr_assert_null(strstr(backend->description, "strict"));
+}
+
+Test(backend_cpu, the_description_names_the_modes_that_are_not_usual) {
+    load((struct backend_options){.invariance = BACKEND_STRICT});
+    cr_assert_not_null(strstr(backend->description, ", strict"));
 }

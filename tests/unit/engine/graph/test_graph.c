@@ -17,7 +17,27 @@ Test(graph, a_name_is_one_value_however_often_it_comes) {
         cr_assert_str_eq(graph->values[i].name, name);
     }
     cr_assert_eq(graph->value_count, 5000);
-    cr_assert(graph->values[7].producer == GRAPH_NONE && graph->values[7].buffer == GRAPH_NONE);
+    cr_assert_eq(graph->values[7].producer, GRAPH_NONE);
+    graph_destroy(graph);
+}
+
+Test(graph, a_name_is_found_without_being_added) {
+    struct graph *graph = graph_create();
+    cr_assert_eq(graph_find(graph, "x", 1), GRAPH_NONE);
+    int x = graph_intern(graph, "x", 1);
+    cr_assert_eq(graph_find(graph, "x", 1), x);
+    cr_assert_eq(graph_find(graph, "y", 1), GRAPH_NONE);
+    cr_assert_eq(graph->value_count, 1);
+    graph_destroy(graph);
+}
+
+Test(graph, an_added_value_has_a_name_that_nothing_else_has) {
+    struct graph *graph = graph_create();
+    cr_assert_eq(graph_intern(graph, "folded.1", 8), 0);
+    int first = graph_add(graph, "folded"), second = graph_add(graph, "folded");
+    cr_assert(first == 1 && second == 2);
+    cr_assert(strcmp(graph->values[first].name, graph->values[second].name) != 0);
+    cr_assert_not(graph_defined(&graph->values[first]));
     graph_destroy(graph);
 }
 

@@ -1,121 +1,210 @@
 #include <criterion/criterion.h>
 #include <string.h>
 
-#include "engine/graph/lower_layout.h"
-#include "engine/graph/plan_parts.h"
-#include "tests/fakes/model_run.h"
+#include "engine/graph/operators.h"
+#include "tests/fakes/one_node.h"
 
-static struct onnx_model model;
+static struct one_node one;
 static struct weir_error err;
-static struct plan *plan;
-static const float x[12] = {1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12};
+static const float x[24] = {1, 2, 3};
 
-static void destroy(void) {
-    plan_destroy(plan);
+static void end(void) {
+    one_node_end(&one);
 }
 
-TestSuite(lower_layout, .fini = destroy);
+TestSuite(lower_layout, .fini = end);
 
-static void add(const char *op, const char *in, const char *out, const char *attributes) {
-    onnx_add_node(&model, (struct onnx_node){op, in, out, attributes, NULL, NULL});
+#define SHAPE(...)                                                                                                     \
+    (struct tensor_shape) {                                                                                            \
+        (int)(sizeof((int64_t[]){__VA_ARGS__}) / sizeof(int64_t)), {                                                   \
+            __VA_ARGS__                                                                                                \
+        }                                                                                                              \
+    }
+
+static enum weir_status lower(void) {
+    return one_node_lower(&one, &lower_layout_family, 1, &err);
 }
 
-static enum weir_status read(int opset, const char *in_dims, const char *out_dims) {
-    plan_destroy(plan);
-    plan = NULL;
-    onnx_add_input(&model, "x", in_dims);
-    onnx_add_output(&model, "y", out_dims);
-    enum weir_status status = model_plan(&model, opset, &plan, &err);
-    onnx_begin(&model);
-    return status;
+/* The result is x itself under that shape. */
+static void assert_alias(struct tensor_shape want) {
+    char text[160];
+    cr_assert_eq(lower(), WEIR_OK, "%s", err.text);
+    const struct tensor_shape *shape = &one_node_fact(&one, 0)->shape;
+    cr_assert_eq(shape->rank, want.rank, "%s", tensor_shape_text(shape, text, sizeof text));
+    for (int i = 0; i < want.rank; i++)
+        cr_assert_eq(shape->dims[i], want.dims[i], "%s", tensor_shape_text(shape, text, sizeof text));
+    cr_assert_eq(one.program.step_count, 0);
+    cr_assert_eq(program_root(&one.program, one_node_fact(&one, 0)->buffer), one.facts[0].buffer);
 }
 
-Test(lower_layout, a_chain_that_only_reshapes_costs_no_step) {
-    static const int64_t wanted[2] = {0, 6}, axes[1] = {1};
-    static const uint8_t no = 0;
-    onnx_add_integers(&model, "wanted", "2", wanted, 2);
-    onnx_add_integers(&model, "axes", "1", axes, 1);
-    onnx_add_tensor(&model, "training", 9, "", &no, 1);
-    add("Identity", "x", "a", NULL);
-    add("Dropout", "a - training", "b", NULL);
-    add("Cast", "b", "c", "to:i=10");
-    add("Cast", "c", "d", "to:i=1");
-    add("Reshape", "d wanted", "e", NULL);
-    add("Unsqueeze", "e axes", "f", NULL);
-    add("Transpose", "f", "g", "perm:l=0,2,1");
-    add("Flatten", "g", "h", NULL);
-    add("Squeeze", "f axes", "i", NULL);
-    add("Add", "h i", "y", NULL);
-    cr_assert_eq(read(13, "N,2,3", "N,6"), WEIR_OK, "%s", err.text);
-    cr_assert_eq(plan->program.step_count, 1);
-    float y[12];
-    cr_assert_eq(model_run_plan(plan, x, 2, 0, y, &err), WEIR_OK);
-    for (size_t i = 0; i < 12; i++)
-        cr_assert(y[i] == 2 * x[i]);
+static void begin(const char *op, int opset, struct tensor_shape shape) {
+    one_node_begin(&one, op, opset);
+    one_node_input(&one, TENSOR_F32, shape, x, false);
 }
 
-Test(lower_layout, a_fixed_batch_is_told_and_its_reshapes_are_followed) {
-    static const int64_t wanted[2] = {1, -1};
-    onnx_add_integers(&model, "wanted", "2", wanted, 2);
-    add("Relu", "x", "a", NULL);
-    add("Reshape", "a wanted", "y", NULL);
-    cr_assert_eq(read(13, "1,2,3", "1,6"), WEIR_OK, "%s", err.text);
-    cr_assert_eq(plan_fixed_batch(plan), 1);
-    cr_assert(plan_signature(plan)->inputs[0].shape.dims[0] == -1);
-    cr_assert(plan_signature(plan)->outputs[0].shape.dims[0] == -1);
-    cr_assert(plan_signature(plan)->outputs[0].row_elements == 6);
+static void reshape(struct tensor_shape from, const int64_t *wanted, int count) {
+    begin("Reshape", 14, from);
+    one_node_integers(&one, wanted, count);
 }
 
-Test(lower_layout, what_would_mix_rows_is_unsupported) {
-    static const int64_t wanted[2] = {-1, 3};
-    onnx_add_integers(&model, "wanted", "2", wanted, 2);
-    add("Reshape", "x wanted", "y", NULL);
-    cr_assert_eq(read(13, "N,2,3", "M,3"), WEIR_UNSUPPORTED);
-    cr_assert_not_null(strstr(err.text, "[-1,2,3]"), "%s", err.text);
-    add("Transpose", "x", "y", NULL);
-    cr_assert_eq(read(13, "N,2,3", "3,2,N"), WEIR_UNSUPPORTED);
-    add("Flatten", "x", "y", "axis:i=0");
-    cr_assert_eq(read(13, "N,2,3", "1,M"), WEIR_UNSUPPORTED);
-    add("Relu", "x", "shape", NULL);
-    add("Reshape", "x shape", "y", NULL);
-    cr_assert_eq(read(13, "N,6", "N,6"), WEIR_UNSUPPORTED);
+Test(lower_layout, zero_copies_a_dimension_and_minus_one_takes_the_rest) {
+    reshape(SHAPE(2, 3, 4), (int64_t[]){0, -1}, 2);
+    assert_alias(SHAPE(2, 12));
+    reshape(SHAPE(2, 3, 4), (int64_t[]){4, 3, 2}, 3);
+    assert_alias(SHAPE(4, 3, 2));
+    reshape(SHAPE(1, 1), NULL, 0);
+    assert_alias((struct tensor_shape){0});
+    reshape(SHAPE(3, 0, 2), (int64_t[]){0, 0, 5}, 3);
+    assert_alias(SHAPE(3, 0, 5));
 }
 
-Test(lower_layout, a_cast_to_an_integer_and_training_are_unsupported) {
-    static const uint8_t yes = 1;
-    add("Cast", "x", "y", "to:i=7");
-    cr_assert_eq(read(13, "N,6", "N,6"), WEIR_UNSUPPORTED);
-    add("Cast", "x", "y", NULL);
-    cr_assert_eq(read(13, "N,6", "N,6"), WEIR_UNSUPPORTED);
-    onnx_add_tensor(&model, "training", 9, "", &yes, 1);
-    add("Dropout", "x - training", "y", NULL);
-    cr_assert_eq(read(13, "N,6", "N,6"), WEIR_UNSUPPORTED);
-    add("Dropout", "x", "y", "ratio:f=0.3");
-    cr_assert_eq(read(10, "N,6", "N,6"), WEIR_OK, "%s", err.text);
+Test(lower_layout, zero_is_a_size_where_allowzero_says_so) {
+    reshape(SHAPE(0, 3), (int64_t[]){3, 0}, 2);
+    one_node_int(&one, "allowzero", 1);
+    assert_alias(SHAPE(3, 0));
 }
 
-Test(lower_layout, concat_puts_rows_side_by_side_along_any_inner_axis) {
-    float y[36];
-    add("Relu", "x", "a", NULL);
-    add("Concat", "x a x", "y", "axis:i=-1");
-    cr_assert_eq(read(13, "N,2,3", "N,2,9"), WEIR_OK, "%s", err.text);
-    cr_assert_eq(model_run_plan(plan, x, 2, 0, y, &err), WEIR_OK);
-    for (size_t row = 0; row < 4; row++)
-        for (size_t i = 0; i < 9; i++)
-            cr_assert(y[row * 9 + i] == x[row * 3 + i % 3]);
-    add("Concat", "x x", "y", "axis:i=1");
-    cr_assert_eq(read(13, "N,2,3", "N,4,3"), WEIR_OK, "%s", err.text);
-    cr_assert_eq(model_run_plan(plan, x, 2, 0, y, &err), WEIR_OK);
-    for (size_t i = 0; i < 24; i++)
-        cr_assert(y[i] == x[i / 12 * 6 + i % 6]);
+Test(lower_layout, a_wanted_shape_that_does_not_fit_is_invalid) {
+    reshape(SHAPE(2, 3), (int64_t[]){-1, -1}, 2);
+    cr_assert_eq(lower(), WEIR_INVALID);
+    reshape(SHAPE(2, 3), (int64_t[]){-1, 4}, 2);
+    cr_assert_eq(lower(), WEIR_INVALID);
+    cr_assert_not_null(strstr(err.text, "6 elements"), "%s", err.text);
+    reshape(SHAPE(2, 3), (int64_t[]){2, 3, 0}, 3);
+    cr_assert_eq(lower(), WEIR_INVALID);
+    reshape(SHAPE(2, 3), (int64_t[]){INT64_MAX, INT64_MAX}, 2);
+    cr_assert_eq(lower(), WEIR_INVALID);
+    reshape(SHAPE(2, 3), (int64_t[]){2, -3}, 2);
+    cr_assert_eq(lower(), WEIR_INVALID);
+    reshape(SHAPE(0, 3), (int64_t[]){0, -1}, 2);
+    cr_assert_eq(lower(), WEIR_INVALID);
 }
 
-Test(lower_layout, concat_along_the_batch_or_of_unfitting_values_is_refused) {
-    add("Concat", "x x", "y", "axis:i=0");
-    cr_assert_eq(read(13, "N,2,3", "M,2,3"), WEIR_UNSUPPORTED);
-    add("Concat", "x x", "y", NULL);
-    cr_assert_eq(read(13, "N,2,3", "N,2,6"), WEIR_INVALID);
-    add("Flatten", "x", "a", NULL);
-    add("Concat", "x a", "y", "axis:i=1");
-    cr_assert_eq(read(13, "N,2,3", "N,2,6"), WEIR_INVALID);
+Test(lower_layout, a_wanted_shape_that_is_computed_from_numbers_is_unsupported) {
+    static const int64_t wanted[2] = {3, 2};
+    begin("Reshape", 13, SHAPE(2, 3));
+    one_node_input(&one, TENSOR_I64, SHAPE(2), wanted, false);
+    cr_assert_eq(lower(), WEIR_UNSUPPORTED);
+}
+
+/* A file exported for `fixed` rows, lowered for `rows`. */
+static void exported(uint32_t fixed, uint32_t rows) {
+    one.graph->fixed_batch = fixed;
+    one.lowering.rows = rows;
+}
+
+Test(lower_layout, the_files_batch_in_a_wanted_shape_stands_for_the_rows) {
+    reshape(SHAPE(4, 2, 3), (int64_t[]){1, 6}, 2);
+    exported(1, 4);
+    assert_alias(SHAPE(4, 6));
+    reshape(SHAPE(4, 2, 3), (int64_t[]){1, -1}, 2);
+    exported(1, 4);
+    assert_alias(SHAPE(4, 6));
+    reshape(SHAPE(4, 2, 3), (int64_t[]){3, 2, -1}, 3);
+    exported(3, 4);
+    assert_alias(SHAPE(4, 2, 3));
+}
+
+Test(lower_layout, heads_behind_the_files_batch_are_multiplied_by_the_rows) {
+    reshape(SHAPE(4, 2, 3), (int64_t[]){2, 1, 3}, 3);
+    exported(1, 4);
+    assert_alias(SHAPE(8, 1, 3));
+    reshape(SHAPE(8, 1, 3), (int64_t[]){1, 2, -1, 3}, 4);
+    exported(1, 4);
+    assert_alias(SHAPE(4, 2, 1, 3));
+    reshape(SHAPE(2, 4, 3), (int64_t[]){2, 3, 1}, 3);
+    exported(1, 4);
+    assert_alias(SHAPE(2, 12, 1));
+}
+
+Test(lower_layout, a_wanted_shape_that_fits_as_it_is_stays) {
+    reshape(SHAPE(24), (int64_t[]){1, 24}, 2);
+    exported(1, 4);
+    assert_alias(SHAPE(1, 24));
+    reshape(SHAPE(6, 4), (int64_t[]){1, -1}, 2);
+    exported(1, 4);
+    assert_alias(SHAPE(1, 24));
+    reshape(SHAPE(4, 6), (int64_t[]){-1, 3}, 2);
+    exported(1, 4);
+    assert_alias(SHAPE(8, 3));
+}
+
+Test(lower_layout, flatten_makes_two_dimensions) {
+    begin("Flatten", 13, SHAPE(2, 3, 4));
+    assert_alias(SHAPE(2, 12));
+    begin("Flatten", 13, SHAPE(2, 3, 4));
+    one_node_int(&one, "axis", -1);
+    assert_alias(SHAPE(6, 4));
+    begin("Flatten", 13, SHAPE(2, 3, 4));
+    one_node_int(&one, "axis", 3);
+    assert_alias(SHAPE(24, 1));
+    begin("Flatten", 13, SHAPE(2, 3, 4));
+    one_node_int(&one, "axis", 4);
+    cr_assert_eq(lower(), WEIR_INVALID);
+}
+
+Test(lower_layout, squeeze_drops_the_named_dimensions_or_all_ones) {
+    begin("Squeeze", 13, SHAPE(1, 3, 1, 4));
+    assert_alias(SHAPE(3, 4));
+    begin("Squeeze", 13, SHAPE(1, 3, 1, 4));
+    one_node_integers(&one, (int64_t[]){-2}, 1);
+    assert_alias(SHAPE(1, 3, 4));
+    begin("Squeeze", 11, SHAPE(1, 3, 1, 4));
+    one_node_ints(&one, "axes", (int64_t[]){0, 2}, 2);
+    assert_alias(SHAPE(3, 4));
+    begin("Squeeze", 11, SHAPE(1, 3));
+    one_node_ints(&one, "axes", (int64_t[]){1}, 1);
+    cr_assert_eq(lower(), WEIR_INVALID);
+    begin("Squeeze", 11, SHAPE(1, 3));
+    one_node_ints(&one, "axes", (int64_t[]){2}, 1);
+    cr_assert_eq(lower(), WEIR_INVALID);
+}
+
+Test(lower_layout, unsqueeze_counts_its_axes_in_the_result) {
+    begin("Unsqueeze", 13, SHAPE(3, 4));
+    one_node_integers(&one, (int64_t[]){-1, 0, 2}, 3);
+    assert_alias(SHAPE(1, 3, 1, 4, 1));
+    begin("Unsqueeze", 11, SHAPE(3, 4));
+    one_node_ints(&one, "axes", (int64_t[]){1}, 1);
+    assert_alias(SHAPE(3, 1, 4));
+    begin("Unsqueeze", 13, SHAPE(3, 4));
+    one_node_integers(&one, (int64_t[]){1, 1}, 2);
+    cr_assert_eq(lower(), WEIR_INVALID);
+    begin("Unsqueeze", 13, SHAPE(3, 4));
+    one_node_integers(&one, (int64_t[]){0, 1, 2, 3, 4, 5, 6}, 7);
+    cr_assert_eq(lower(), WEIR_UNSUPPORTED);
+    begin("Unsqueeze", 13, SHAPE(3, 4));
+    cr_assert_eq(lower(), WEIR_INVALID);
+}
+
+/* The integers that the output is known to hold. */
+static void assert_known(const int64_t *want, size_t count) {
+    cr_assert_eq(lower(), WEIR_OK, "%s", err.text);
+    const struct fact *fact = one_node_fact(&one, 0);
+    cr_assert_eq(fact->dtype, TENSOR_I64);
+    cr_assert_eq(fact->elements, count);
+    cr_assert_not_null(fact->known);
+    cr_assert_eq(memcmp(fact->known, want, count * sizeof want[0]), 0);
+}
+
+Test(lower_layout, shapes_are_known_before_the_program_runs) {
+    begin("Shape", 13, SHAPE(2, 3, 4));
+    assert_known((int64_t[]){2, 3, 4}, 3);
+    begin("Shape", 15, SHAPE(2, 3, 4));
+    one_node_int(&one, "start", -2);
+    assert_known((int64_t[]){3, 4}, 2);
+    begin("Shape", 15, SHAPE(2, 3, 4));
+    one_node_int(&one, "start", -9);
+    one_node_int(&one, "end", -1);
+    assert_known((int64_t[]){2, 3}, 2);
+    begin("Shape", 15, SHAPE(2, 3, 4));
+    one_node_int(&one, "start", 3);
+    one_node_int(&one, "end", 1);
+    assert_known((int64_t[]){0}, 0);
+}
+
+Test(lower_layout, sizes_are_known_before_the_program_runs) {
+    begin("Size", 13, SHAPE(2, 3, 4));
+    assert_known((int64_t[]){24}, 1);
+    cr_assert_eq(one_node_fact(&one, 0)->shape.rank, 0);
 }

@@ -6,7 +6,7 @@
 static struct graph *graph;
 static struct weir_error err;
 static int inputs[3], outputs[1];
-static struct graph_attribute attributes[3];
+static struct graph_attribute attributes[4];
 static int64_t axes[9] = {0, -1, 2};
 static struct graph_node node;
 
@@ -23,7 +23,17 @@ static void make(void) {
     attributes[1] = (struct graph_attribute){.name = "axis", .type = GRAPH_ATTRIBUTE_INT, .integer = -1};
     attributes[2] =
         (struct graph_attribute){.name = "axes", .type = GRAPH_ATTRIBUTE_INTS, .ints = axes, .item_count = 3};
-    node = (struct graph_node){"Foo", "foo_1", "", 3, false, inputs, outputs, 3, 1, attributes, 3};
+    attributes[3] = (struct graph_attribute){.name = "mode", .type = GRAPH_ATTRIBUTE_STRING, .text = "linear"};
+    node = (struct graph_node){.op = "Foo",
+                               .name = "foo_1",
+                               .domain = "",
+                               .index = 3,
+                               .inputs = inputs,
+                               .outputs = outputs,
+                               .input_count = 3,
+                               .output_count = 1,
+                               .attributes = attributes,
+                               .attribute_count = 4};
 }
 
 static void destroy(void) {
@@ -53,23 +63,27 @@ Test(node, attributes_have_defaults_and_types) {
     cr_assert_eq(axis, -1);
 }
 
-Test(node, a_list_comes_from_the_input_or_else_from_the_attribute) {
-    static const int64_t bytes[2] = {4, 5};
-    struct graph_constant constant = {
-        TENSOR_I64, {.rank = 1, .dims = {2}}, 2, (const unsigned char *)(const void *)bytes};
+Test(node, a_list_has_at_most_eight_numbers) {
     struct shapes_list list;
-    cr_assert_eq(node_list(graph, &node, 1, "axes", &list, &err), WEIR_OK);
-    cr_assert(list.count == 3 && list.items[1] == -1);
-    cr_assert_eq(node_list(graph, &node, 2, "axes", &list, &err), WEIR_UNSUPPORTED);
-    graph->values[inputs[2]].constant = &constant;
-    cr_assert_eq(node_list(graph, &node, 2, "axes", &list, &err), WEIR_OK);
-    cr_assert(list.count == 2 && list.items[1] == 5);
-    constant.dtype = TENSOR_F64;
-    cr_assert_eq(node_list(graph, &node, 2, "axes", &list, &err), WEIR_INVALID);
-    cr_assert_eq(node_list(graph, &node, 1, "absent", &list, &err), WEIR_OK);
+    cr_assert_eq(node_ints(graph, &node, "axes", &list, &err), WEIR_OK);
+    cr_assert(list.count == 3 && list.items[1] == -1 && list.items[2] == 2);
+    cr_assert_eq(node_ints(graph, &node, "absent", &list, &err), WEIR_OK);
     cr_assert_eq(list.count, -1);
     attributes[2].item_count = 9;
-    cr_assert_eq(node_list(graph, &node, -1, "axes", &list, &err), WEIR_UNSUPPORTED);
+    cr_assert_eq(node_ints(graph, &node, "axes", &list, &err), WEIR_UNSUPPORTED);
+    cr_assert_eq(node_ints(graph, &node, "alpha", &list, &err), WEIR_INVALID);
+}
+
+Test(node, a_word_is_one_of_those_known_or_refused_with_them) {
+    static const char *const words[] = {"nearest", "linear", NULL}, *const others[] = {"cubic", "area", NULL};
+    int mode = 7;
+    cr_assert_eq(node_word(graph, &node, "absent", words, &mode, &err), WEIR_OK);
+    cr_assert_eq(mode, 7);
+    cr_assert_eq(node_word(graph, &node, "mode", words, &mode, &err), WEIR_OK);
+    cr_assert_eq(mode, 1);
+    cr_assert_eq(node_word(graph, &node, "mode", others, &mode, &err), WEIR_UNSUPPORTED);
+    cr_assert_not_null(strstr(err.text, "'linear'; supported: cubic area"), "%s", err.text);
+    cr_assert_eq(mode, 1);
 }
 
 Test(node, omitted_and_absent_inputs_are_null) {

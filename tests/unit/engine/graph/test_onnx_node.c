@@ -22,8 +22,7 @@ static void destroy(void) {
 TestSuite(onnx_node, .init = make, .fini = destroy);
 
 static enum weir_status read(void) {
-    struct onnx_source source = {&graph->region, -1, 0};
-    return onnx_node_read(graph, &source, wire_over(model.part.data, model.part.size), &node, &err);
+    return onnx_node_read(graph, wire_over(model.part.data, model.part.size), &node, &err);
 }
 
 Test(onnx_node, inputs_outputs_attributes_and_names_are_read) {
@@ -88,6 +87,60 @@ Test(onnx_node, a_subgraph_is_noted_and_not_entered) {
     onnx_put_number(&model.piece, 20, 5);
     cr_assert_eq(read_attribute(), WEIR_OK);
     cr_assert_eq(node.attributes[0].type, 5);
+    cr_assert(node.attributes[0].body_size == 3 && node.attributes[0].body[0] == 0xFF);
+}
+
+Test(onnx_node, texts_and_lists_of_texts_are_read) {
+    model.piece.size = 0;
+    onnx_put_bytes(&model.piece, 1, "mode", 4);
+    onnx_put_bytes(&model.piece, 4, "linear", 6);
+    cr_assert_eq(read_attribute(), WEIR_OK);
+    cr_assert_eq(node.attributes[0].type, GRAPH_ATTRIBUTE_STRING);
+    cr_assert_str_eq(node.attributes[0].text, "linear");
+    model.piece.size = 0;
+    onnx_put_bytes(&model.piece, 1, "activations", 11);
+    onnx_put_bytes(&model.piece, 9, "Tanh", 4);
+    onnx_put_bytes(&model.piece, 9, "", 0);
+    cr_assert_eq(read_attribute(), WEIR_OK);
+    cr_assert(node.attributes[0].type == GRAPH_ATTRIBUTE_STRINGS && node.attributes[0].item_count == 2);
+    cr_assert_str_eq(node.attributes[0].texts[0], "Tanh");
+    cr_assert_str_eq(node.attributes[0].texts[1], "");
+}
+
+Test(onnx_node, a_text_is_bounded_and_ends) {
+    static char text[GRAPH_MAX_ATTRIBUTE_ITEMS + 1];
+    model.piece.size = 0;
+    onnx_put_bytes(&model.piece, 4, text, sizeof text);
+    cr_assert_eq(read_attribute(), WEIR_TOO_LARGE);
+    model.piece.size = 0;
+    onnx_put_bytes(&model.piece, 4, "a\0b", 3);
+    cr_assert_eq(read_attribute(), WEIR_OK);
+    cr_assert_str_eq(node.attributes[0].text, "a");
+    model.piece.size = 0;
+    onnx_put_number(&model.piece, 9, 7); /* no bytes */
+    cr_assert_eq(read_attribute(), WEIR_INVALID);
+}
+
+Test(onnx_node, a_tensor_of_a_type_that_cannot_be_used_is_noted) {
+    onnx_make_tensor(&model, "words", 8, "1", NULL, 0);
+    model.piece.size = 0;
+    onnx_put_bytes(&model.piece, 1, "value", 5);
+    onnx_put_bytes(&model.piece, 5, model.part.data, model.part.size);
+    cr_assert_eq(read_attribute(), WEIR_OK);
+    cr_assert(node.attributes[0].tensor == NULL && node.attributes[0].unsupported_type == 8);
+}
+
+Test(onnx_node, names_are_looked_up_from_the_inside_out) {
+    struct graph_scope outer = {NULL, "a/", 1}, inner = {&outer, "b/", 2};
+    struct wire name = wire_over("x", 1);
+    int top = onnx_node_define(graph, NULL, name), middle = onnx_node_define(graph, &outer, name);
+    cr_assert_neq(top, middle);
+    cr_assert_eq(onnx_node_resolve(graph, &inner, name), middle);
+    int own = onnx_node_define(graph, &inner, name);
+    cr_assert_eq(onnx_node_resolve(graph, &inner, name), own);
+    cr_assert_eq(onnx_node_find(graph, NULL, name), top);
+    cr_assert_eq(onnx_node_find(graph, &inner, wire_over("z", 1)), GRAPH_NONE);
+    cr_assert_str_eq(graph->values[onnx_node_resolve(graph, &inner, wire_over("z", 1))].name, "z");
 }
 
 Test(onnx_node, broken_parts_are_refused_by_the_nodes_index) {

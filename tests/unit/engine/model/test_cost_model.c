@@ -93,3 +93,16 @@ Test(cost_model, predictions_are_never_negative) {
     for (uint32_t rows = 1; rows <= LARGEST; rows++)
         cr_assert_geq(cost_model_predict(&model, rows), 0);
 }
+
+Test(cost_model, scaling_stretches_the_whole_line) {
+    seed();
+    cost_model_scale(&model, 1, 3 * truth(1));
+    for (uint32_t rows = 1; rows <= LARGEST; rows++)
+        assert_near(rows, 3 * (double)truth(rows), 0.01);
+}
+
+Test(cost_model, scaling_a_model_that_knows_nothing_is_learning) {
+    cost_model_scale(&model, 4, 5000);
+    cr_assert_eq(cost_model_predict(&model, 4), 5000);
+    cr_assert_eq(model.samples, 1);
+}

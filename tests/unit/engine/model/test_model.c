@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "engine/inventory.h"
-#include "engine/model/cost_model.h"
+#include "engine/model/cost_table.h"
 #include "tests/fakes/model_files.h"
 
 static struct inventory inventory;
@@ -43,13 +43,14 @@ Test(model, a_version_knows_its_name_number_and_signature) {
     cr_assert_eq(version_number(version), 7);
     cr_assert_eq(version_batch_rows(version), 8);
     cr_assert_eq(version_fixed_batch(version), 0);
+    cr_assert_str_eq(version_batching(version), "");
     cr_assert_gt(version_load_ns(version), 0);
     const struct signature *signature = version_signature(version);
     cr_assert_eq(signature->input_count, 1);
     cr_assert_str_eq(signature->inputs[0].name, "x");
     cr_assert_eq(signature->outputs[0].row_elements, 2);
     cr_assert_not_null(version_replica(version, 0));
-    const struct cost_model *costs = version_costs(version, 0);
+    const struct cost_model *costs = cost_table_find(version_costs(version, 0), &(struct tensor_dims){.rows = 8});
     cr_assert_geq(costs->samples, 3, "the warm-up has timed batches");
     cr_assert_gt(cost_model_predict(costs, 8), 0);
     cr_assert_lt(cost_model_predict(costs, 8), 1000000000);
@@ -85,5 +86,25 @@ Test(model, a_fixed_batch_other_than_the_one_asked_for_is_refused) {
     cr_assert_eq(load(model_files_version("7", 7, "1"), &version), WEIR_UNSUPPORTED);
     cr_assert_not_null(strstr(err.text, "fixed batch of 1, batch_size is set to 8"), "%s", err.text);
     cr_assert_eq(load(model_files_version("7", 7, "8"), &version), WEIR_OK, "%s", err.text);
+    version_unref(version);
+}
+
+Test(model, rows_that_do_not_stay_apart_run_alone_and_the_reason_is_told) {
+    struct version *version;
+    cr_assert_eq(load(model_files_mixing("7"), &version), WEIR_OK, "%s", err.text);
+    cr_assert_eq(version_batch_rows(version), 1);
+    cr_assert_eq(version_fixed_batch(version), 0);
+    cr_assert_not_null(strstr(version_batching(version), "reduces over the rows"), "%s", version_batching(version));
+    version_unref(version);
+}
+
+Test(model, costs_of_a_free_dimension_begin_with_the_sizes_of_the_warm_up) {
+    struct version *version;
+    const struct tensor_dims dims = {.rows = 8, .free_count = 1, .free = {100}};
+    cr_assert_eq(load(model_files_free("7"), &version), WEIR_OK, "%s", err.text);
+    cr_assert_eq(version_signature(version)->free_count, 1);
+    const struct cost_table *costs = version_costs(version, 0);
+    cr_assert_eq(costs->count, 1);
+    cr_assert_gt(cost_model_predict(cost_table_find(costs, &dims), 8), 0, "the nearest is better than nothing");
     version_unref(version);
 }

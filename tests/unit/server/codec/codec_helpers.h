@@ -57,6 +57,16 @@ static inline struct outcome decode_in_pieces(const struct decoder_options *opti
     return outcome;
 }
 
+/* A job's tensor with these values, rows as the spec's, whose row shape is fixed. */
+static inline struct job_tensor tensor_of(const struct tensor_spec *spec, void *values) {
+    struct job_tensor tensor = {.data = values, .row_bytes = spec->row_bytes};
+    struct tensor_dims dims = {.rows = 1};
+    size_t elements;
+    if (!tensor_spec_row(spec, &dims, &tensor.row, &elements))
+        abort();
+    return tensor;
+}
+
 static inline float outcome_value(const struct outcome *outcome, size_t i) {
     return ((const float *)outcome->decoded.inputs[0].data)[i];
 }

@@ -67,3 +67,30 @@ Test(json_writer, no_text_with_fewer_digits_would_do) {
             cr_assert(number_rules_shortest(value), "%a", (double)value);
     }
 }
+
+Test(json_writer, integers_are_written_in_full) {
+    static const struct {
+        int64_t value;
+        const char *text;
+    } rows[] = {
+        {0, "0"}, {-1, "-1"}, {10, "10"}, {INT64_MAX, "9223372036854775807"}, {INT64_MIN, "-9223372036854775808"}};
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+        char text[JSON_WRITER_NUMBER_BYTES] = {0};
+        char *end = json_writer_integer(text, rows[i].value);
+        cr_assert(eq(str, text, (char *)rows[i].text));
+        cr_assert(end == text + strlen(text));
+    }
+}
+
+Test(json_writer, doubles_read_back_as_themselves) {
+    static const double values[] = {0.1, 1.0 / 3, 1e300, -0x1p-1074, 123456789012345678.0, 0};
+    for (size_t i = 0; i < sizeof values / sizeof values[0]; i++) {
+        char text[JSON_WRITER_NUMBER_BYTES] = {0};
+        char *end = json_writer_double(text, values[i]);
+        cr_assert(end == text + strlen(text));
+        cr_assert(strtod(text, NULL) == values[i], "%s", text);
+    }
+    char text[JSON_WRITER_NUMBER_BYTES] = {0};
+    json_writer_double(text, 0.1);
+    cr_assert(eq(str, text, "0.1"));
+}

@@ -146,3 +146,45 @@ Test(number, a_run_never_looks_past_the_end_of_its_text) {
         free(block);
     }
 }
+
+Test(number, integers_are_read_in_a_run_that_stops_before_all_else) {
+    static const struct {
+        const char *text;
+        size_t count;
+        int64_t last;
+        bool after_comma;
+    } rows[] = {
+        {"1,-2, 3 ]", 3, 3, false},    {"0,00,1]", 1, 0, true},
+        {"7,1.0]", 1, 7, true},        {"7,1e3]", 1, 7, true},
+        {"-0,255,256]", 2, 255, true}, {"5,-1]", 2, -1, false},
+        {"5,-101,3]", 1, 5, true},     {"999999999999999999,1]", 0, 0, true},
+        {"-,1]", 0, 0, true},          {"x", 0, 0, true},
+    };
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+        char text[128];
+        int64_t out[8] = {0};
+        bool after_comma;
+        const struct number_range range = {-100, 255};
+        snprintf(text, sizeof text, "%-80s", rows[i].text);
+        const char *at = text;
+        size_t count = number_read_integers(&at, text + strlen(text), &range, out, 8, &after_comma);
+        cr_assert(eq(sz, count, rows[i].count), "%s", text);
+        cr_assert(eq(int, after_comma, rows[i].after_comma), "%s", text);
+        if (count > 0)
+            cr_assert(eq(i64, out[count - 1], rows[i].last), "%s", text);
+    }
+}
+
+Test(number, an_integer_of_eighteen_digits_is_exact_and_longer_ones_are_left_alone) {
+    const struct number_range range = {INT64_MIN, INT64_MAX};
+    char text[128];
+    int64_t out[2];
+    bool after_comma;
+    snprintf(text, sizeof text, "%-80s", "-999999999999999999,9999999999999999999]");
+    const char *at = text;
+    cr_assert(eq(sz, number_read_integers(&at, text + 80, &range, out, 2, &after_comma), 1));
+    cr_assert(eq(i64, out[0], -999999999999999999));
+    cr_assert(at[0] == '9');
+    at = text + 50; /* too near to the end */
+    cr_assert(eq(sz, number_read_integers(&at, text + 80, &range, out, 2, &after_comma), 0));
+}

@@ -1,0 +1,17 @@
+/* Tensors to {"predictions": [...]}. */
+#ifndef WEIR_SERVER_CODEC_JSON_ANSWER_H
+#define WEIR_SERVER_CODEC_JSON_ANSWER_H
+
+#include <stdint.h>
+
+#include "engine/job.h"
+#include "server/bytes.h"
+
+/* As codec_encode, for CODEC_JSON. With one output, predictions[i] is that output's row: nested arrays, or one value if
+ * the output has no dimension but the batch's. With several, it is an object of them by name. An output without a batch
+ * dimension stands whole in each prediction. -0 is written as -0; bool as true and false. Errors: NON_FINITE,
+ * NO_MEMORY. */
+enum weir_status json_answer_write(const struct signature *signature, uint32_t rows, const struct job_tensor *outputs,
+                                   struct bytes *out, struct weir_error *err) WEIR_CHECKED;
+
+#endif
