@@ -327,7 +327,7 @@ static enum weir_status lower_port_out(struct lowering *lowering, int index, str
                          tensor_dtype_text(dtype), tensor_dtype_text(fact->dtype));
     bool fits = !port->has_shape || port->shape.rank == fact->shape.rank;
     for (int i = 1; fits && port->has_shape && i < port->shape.rank; i++)
-        fits = port->shape.dims[i] < 0 || port->shape.dims[i] == fact->shape.dims[i] ||
+        fits = port->shape.dims[i] <= 0 || port->shape.dims[i] == fact->shape.dims[i] ||
                port->shape.dims[i] == (int64_t)graph->fixed_batch;
     if (!fits)
         return weir_fail(err, WEIR_INVALID, "output '%.64s' is declared as %s, but its nodes give %s", name,

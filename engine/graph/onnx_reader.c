@@ -103,7 +103,7 @@ static bool read_dim(struct region *region, struct wire message, int64_t *dim, c
     *name = "";
     while ((result = wire_next(&message, &field)) == WIRE_FIELD) {
         if (field.number == DIM_VALUE && field.type == WIRE_VARINT)
-            *dim = (int64_t)field.scalar > 0 ? (int64_t)field.scalar : -1;
+            *dim = (int64_t)field.scalar >= 0 ? (int64_t)field.scalar : -1;
         if (field.number == DIM_NAME && onnx_text(region, &field, name, &ignored) != WEIR_OK)
             return false;
     }

@@ -1,12 +1,14 @@
 #!/usr/bin/python3
-"""usage: compare.py [--repetitions 5] [--seconds 0.25] [--write] [--only WORD] [--program build/tests/run_network]
+"""usage: compare.py [--repetitions 5] [--seconds 0.25] [--write] [--only WORD] [--threads 1,2] [--rows 1,8,32] [--speed]
+                     [--program build/tests/run_network]
 
 The engine beside ONNX Runtime, in one run: the same files, the same numbers of threads (ONNX Runtime: intra_op_num_threads,
 inter_op_num_threads 1, sequential), turn by turn; figures are medians. The engine is measured by run_network, whose loop is in
 C: begin, copy the inputs, run. ONNX Runtime is measured by its Python interface with IO binding: inputs and outputs are bound
 once, and nothing is copied. Dense layers are also compared with what the processor can do at most, measured by bench_peaks
 in the same run. Writes build/results/networks_speed.json, with --write also the section of loadtest/RESULTS.md. Exits with 1
-if a goal is missed. `./dev bench networks` calls it.
+if a goal is missed. --only, --threads, --rows and --speed (no loading) measure a part and save nothing. `./dev bench
+networks` calls it.
 """
 
 import argparse
@@ -32,7 +34,7 @@ import measure  # noqa: E402
 from network_process import NetworkProcess  # noqa: E402
 from networks import DENSE_LAYERS, MEASURED, MODELS, RANDOM  # noqa: E402
 
-ROWS, THREADS = (1, 8, 32), (1, 2)
+ROWS, THREADS = [1, 8, 32], [1, 2]
 ROOFLINE_ROWS = {1: None, 8: 75, 16: 85, 32: 85, 64: 85}
 GOAL_DENSE, GOAL_OTHER = 1.0, 0.9
 ORT_ONCE = """
@@ -198,12 +200,12 @@ class Comparison:
         for network, dense in MEASURED:
             if self.options.only and self.options.only.lower() not in network.name.lower():
                 continue
-            for threads in THREADS:
-                for rows in ROWS:
+            for threads in self.options.threads:
+                for rows in self.options.rows:
                     self.pair(network, dense, threads, rows)
                 if dense:
                     self.dense(network, threads)
-            if network.path not in loaded:
+            if network.path not in loaded and not self.options.speed:
                 loaded.add(network.path)
                 self.load(network)
         self.report.tables += [("Time of a run, medians", self.table), ("Dense layers and the roofline", self.roofline),
@@ -215,12 +217,19 @@ def peak_kib(pid):
         return next(int(line.split()[1]) for line in file if line.startswith("VmHWM"))
 
 
+def numbers(text):
+    return [int(word) for word in text.split(",")]
+
+
 def main():
     parser = argparse.ArgumentParser(usage=__doc__)
     parser.add_argument("--repetitions", type=int, default=5)
     parser.add_argument("--seconds", type=float, default=0.25)
     parser.add_argument("--write", action="store_true")
     parser.add_argument("--only", default="")
+    parser.add_argument("--threads", type=numbers, default=THREADS)
+    parser.add_argument("--rows", type=numbers, default=ROWS)
+    parser.add_argument("--speed", action="store_true")
     parser.add_argument("--program", default=measure.BUILD / "tests" / "run_network")
     options = parser.parse_args()
     if os.getloadavg()[0] > 0.7:
@@ -233,7 +242,7 @@ def main():
         "ONNX Runtime %s by its Python interface with IO binding, weir by run_network's loop in C; medians of %d turns of "
         "%g s each." % (onnxruntime.__version__, options.repetitions, options.seconds))
     print(report.text())
-    if not options.only:
+    if not (options.only or options.speed) and (options.threads, options.rows) == (THREADS, ROWS):
         report.save(options.write)
     for text in report.missed():
         print("MISSED: %s" % text)
