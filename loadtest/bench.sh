@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# usage: bench.sh [networks] [OPTION]...   builds what is measured and runs bench.py, or tests/networks/compare.py. BENCH_BUILD
-# names another build folder, which is taken as it is. ./dev bench calls it.
+# usage: bench.sh [networks|invariance] [OPTION]...   builds what is measured and runs bench.py, or tests/networks/compare.py or
+# invariance.py. BENCH_BUILD names another build folder, which is taken as it is. ./dev bench calls it.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 if [[ -z ${BENCH_BUILD:-} ]]; then
@@ -10,5 +10,8 @@ fi
 export PYTHONDONTWRITEBYTECODE=1
 if [[ ${1:-} == networks ]]; then
     exec /usr/bin/python3 tests/networks/compare.py "${@:2}"
+fi
+if [[ ${1:-} == invariance ]]; then
+    exec /usr/bin/python3 tests/networks/invariance.py "${@:2}"
 fi
 exec /usr/bin/python3 loadtest/bench.py "$@"

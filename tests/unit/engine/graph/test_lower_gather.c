@@ -124,3 +124,21 @@ Test(lower_gather, updates_of_another_shape_or_type_are_invalid) {
     one_node_text(&one, "reduction", "mean");
     cr_assert_eq(lower(), WEIR_UNSUPPORTED);
 }
+
+Test(lower_gather, known_indices_must_be_within_their_dimension) {
+    static const char *const ops[] = {"Gather", "GatherElements", "ScatterElements", "GatherND", "ScatterND"};
+    static const int64_t wrong[] = {2, -3, INT64_MIN, INT64_MAX};
+    for (size_t op = 0; op < sizeof ops / sizeof ops[0]; op++)
+        for (size_t i = 0; i < 1 + sizeof wrong / sizeof wrong[0]; i++) {
+            const int64_t indices[2] = {-2, i == 0 ? 1 : wrong[i - 1]}; /* of the first or, of tuples, the second */
+            bool tuples = op > 2;
+            one_node_begin(&one, ops[op], 16);
+            one_node_input(&one, TENSOR_F32, SHAPE(2, 2), x, false);
+            one_node_input(&one, TENSOR_I64, SHAPE(1, 2), indices, true);
+            if (ops[op][0] == 'S')
+                one_node_input(&one, TENSOR_F32, tuples ? SHAPE(1) : SHAPE(1, 2), x, false);
+            cr_assert_eq(lower(), i == 0 ? WEIR_OK : WEIR_INVALID, "%s %zu: %s", ops[op], i, err.text);
+            if (i > 0)
+                cr_assert_not_null(strstr(err.text, "of a dimension of 2"), "%s", err.text);
+        }
+}

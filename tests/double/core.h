@@ -1,0 +1,174 @@
+/* The double's inner parts. One lock, core.lock, guards all of it; operations run without it. */
+#ifndef WEIR_TESTS_DOUBLE_CORE_H
+#define WEIR_TESTS_DOUBLE_CORE_H
+
+#include <cuda_runtime_api.h>
+#include <pthread.h>
+
+#include <deque>
+#include <functional>
+#include <map>
+#include <memory>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "tests/double/cuda_double.h"
+#include "tests/double/sanitizers.h"
+
+/* What a stream runs. host: an event, a wait or a host function, which no device error stops from being counted down but
+ * which is not the GPU's own work. */
+struct operation_node {
+    std::string name;
+    bool host;
+    std::function<void()> run;
+};
+
+struct queued_operation {
+    operation_node node;
+    char sync; /* from the thread that enqueued it to the stream's thread */
+};
+
+struct capture {
+    cudaStreamCaptureMode mode;
+    pthread_t thread;
+    bool invalid;
+    CUgraph_st *graph;
+};
+
+struct CUstream_st {
+    std::deque<queued_operation *> queue;
+    unsigned long enqueued, done;
+    int device;
+    unsigned flags;
+    bool stop, ended;  /* ended: its thread no longer touches it */
+    char sync;         /* from its thread to whoever waits for it */
+    capture *captured; /* NULL: not capturing */
+};
+
+/* Shared with the operations that record it and wait for it, which may outlive the handle. */
+struct event_state {
+    unsigned flags;
+    int device;
+    unsigned long recorded, done;
+    double time_ms;
+    char sync;
+    CUstream_st *captured_in; /* its last record was captured there */
+};
+
+struct CUevent_st {
+    std::shared_ptr<event_state> state;
+};
+
+struct CUgraph_st {
+    std::vector<operation_node> nodes;
+};
+
+struct CUgraphExec_st {
+    std::vector<operation_node> nodes;
+    size_t bytes;
+    int device, running;
+    CUstream_st *last;
+};
+
+struct CUmemPoolHandle_st {
+    int device;
+    unsigned long long threshold;
+    bool built_in;
+};
+
+struct memory_block {
+    size_t bytes, span, mapped; /* as asked for; counted; of address space */
+    int device;
+    unsigned flags;
+    bool registered; /* host memory of somebody else's */
+};
+
+struct device_state {
+    bool context;
+    size_t used_bytes;
+    int sticky;
+    CUstream_st *legacy;
+    CUmemPoolHandle_st *pool;
+};
+
+struct failure {
+    unsigned long nth;
+    int error;
+};
+
+enum { DOUBLE_MAX_DEVICES = 16 };
+
+struct double_core {
+    hidden_lock lock;
+    cuda_double_config config;
+    cuda_double_counts counts;
+    device_state devices[DOUBLE_MAX_DEVICES];
+    std::set<CUstream_st *> streams; /* legacy ones too */
+    std::set<CUevent_st *> events;
+    std::set<CUgraph_st *> graphs;
+    std::set<CUgraphExec_st *> execs;
+    std::set<CUmemPoolHandle_st *> pools;
+    std::map<char *, memory_block> device_blocks, pinned_blocks;
+    std::map<std::string, failure> failing_calls, failing_operations;
+    std::map<std::string, unsigned long> hanging_operations, calls;
+    bool released; /* hanging operations end */
+    int open;      /* operations at work, while which device memory can be reached */
+};
+
+extern struct double_core &core;
+
+struct core_guard {
+    core_guard() {
+        core.lock.lock();
+    }
+    ~core_guard() {
+        core.lock.unlock();
+    }
+};
+
+/* Every call of the API begins with this: errors of the process, planned failures, sticky errors. needs_context: the
+ * current device is set up if it is not. */
+cudaError_t core_enter(const char *function, bool needs_context = true);
+/* Planned failures of a function of cuBLASLt: the status, or 0. */
+int core_enter_planned(const char *function);
+/* Remembers the error for cudaGetLastError and returns it. */
+cudaError_t core_error(cudaError_t error);
+#define CORE_ENTER()                                                                                                   \
+    do {                                                                                                               \
+        cudaError_t entered = core_enter(__func__);                                                                    \
+        if (entered != cudaSuccess)                                                                                    \
+            return core_error(entered);                                                                                \
+    } while (0)
+
+int core_current_device(void);
+void core_set_current_device(int device);
+void core_forget_last_error(void);
+/* Takes memory of the device's budget; false: there is not enough. Lock held. */
+bool core_take(int device, size_t bytes);
+void core_give_back(int device, size_t bytes);
+unsigned core_random(void);
+double core_now_ms(void);
+void core_sleep_us(unsigned us);
+
+/* stream.cc: enqueues operations one after another, or captures them. The handle may be that of a default stream. */
+cudaError_t stream_enqueue(cudaStream_t stream, const std::vector<operation_node> &nodes);
+cudaError_t stream_enqueue(cudaStream_t stream, const char *name, bool host, std::function<void()> run);
+/* The stream that the handle means; NULL: there is none. Counts uses of default streams. Lock held. */
+CUstream_st *stream_find(cudaStream_t stream);
+/* Waits until everything enqueued so far is done. Lock held. */
+cudaError_t stream_wait(CUstream_st *stream);
+cudaError_t stream_wait_device(int device);
+void stream_end_all(void);
+
+/* graph.cc: an error if this thread may not make potentially unsafe calls now; breaks the captures. */
+cudaError_t capture_check_unsafe(void);
+extern "C" cudaError_t cuda_double_launch(const char *name, cudaStream_t stream, std::function<void()> run);
+
+/* memory.cc. Lock held. */
+bool memory_holds(const std::map<char *, memory_block> &blocks, const void *at, size_t bytes);
+void memory_open(void);
+void memory_close(void);
+void memory_release_all(void);
+
+#endif
