@@ -21,8 +21,16 @@ for source in tests/fuzz/fuzz_*.c; do
     if [[ -f tests/fuzz/$short.dict ]]; then
         options+=(-dict="tests/fuzz/$short.dict")
     fi
+    seeds=("build/fuzz/corpus/$short" "tests/fuzz/corpus/$short")
+    if [[ $short == onnx && -d /usr/share/libonnx-testdata/data ]]; then # small models of every operator
+        mkdir -p build/fuzz/testdata
+        while IFS= read -r model; do
+            cp "$model" "build/fuzz/testdata/$(basename "$(dirname "$model")").onnx"
+        done < <(find /usr/share/libonnx-testdata/data -name model.onnx -size -20k)
+        seeds+=(build/fuzz/testdata)
+    fi
     echo "== $short, $seconds s"
-    if "build/fuzz/$name" "${options[@]}" "build/fuzz/corpus/$short" "tests/fuzz/corpus/$short" 2>"build/fuzz/$short.log"; then
+    if "build/fuzz/$name" "${options[@]}" "${seeds[@]}" 2>"build/fuzz/$short.log"; then
         grep -E 'number_of_executed_units|peak_rss_mb' "build/fuzz/$short.log"
         good=$((good + 1))
     else
