@@ -72,9 +72,9 @@ static void lose_device(struct executor *executor, const char *reason) {
     executor->lost = true;
 }
 
-/* A batch that failed may hold one part that breaks it: each half is run alone. */
+/* A batch that failed may hold one part that breaks it, or be too large only as a whole: each half is run alone. */
 static bool worth_halving(enum weir_status status, uint32_t parts) {
-    return status == WEIR_DEVICE && parts > 1;
+    return (status == WEIR_DEVICE || status == WEIR_TOO_LARGE) && parts > 1;
 }
 
 /* Runs parts first..end alone, after a batch that held them failed. A failure that another batch may not have is

@@ -3,6 +3,7 @@
 #ifndef WEIR_ENGINE_DEVICE_BACKEND_H
 #define WEIR_ENGINE_DEVICE_BACKEND_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -13,7 +14,15 @@ struct plan;
 struct backend;       /* one device */
 struct backend_model; /* one loaded plan on it, with its slots */
 
-enum backend_precision { BACKEND_FP32, BACKEND_BF16, BACKEND_INT8 };
+/* TF32 and FP16 are the GPU's, INT8 is the CPU's. Sums are float32 in all of them. */
+enum backend_precision {
+    BACKEND_FP32,
+    BACKEND_BF16,
+    BACKEND_INT8,
+    BACKEND_TF32,
+    BACKEND_FP16,
+    BACKEND_PRECISIONS
+};
 
 /* May a row's bits depend on how many rows share its batch? BUCKET: batches are filled up to 1, 4, 16, 64... rows, so
  * there are few forms; STRICT: the bits are the same for every batch size and place in it. */
@@ -23,6 +32,14 @@ struct backend_options {
     int threads; /* CPU: threads of one batch; 0 = 1 */
     enum backend_precision precision;
     enum backend_invariance invariance;
+    size_t batch_bytes; /* CPU: most memory of one batch between its steps and at its ends; 0: half of what there is */
+};
+
+/* What a device tells about a loaded model, for people and for health. */
+struct backend_report {
+    bool degraded, lost; /* the device: its last batch failed; it will not come back */
+    bool invariance_tested, invariant;
+    char memory[320]; /* the memory plan, in words; "" if there is none */
 };
 
 struct backend_ops {
@@ -54,6 +71,9 @@ struct backend_ops {
      * DEVICE_LOST: the device will not come back. */
     enum weir_status (*wait)(struct backend_model *model, int slot, struct weir_error *err) WEIR_CHECKED;
 
+    /* NULL where there is nothing to tell. thread: any, while the model is loaded. */
+    void (*report)(const struct backend_model *model, struct backend_report *out);
+
     void (*close)(struct backend *backend);
 };
 
@@ -62,6 +82,7 @@ struct backend {
     const struct backend_ops *ops;
     int slot_count;        /* 1 where nothing overlaps, else 2 */
     char description[128]; /* "AMD EPYC, oneDNN 2.6.3, avx512_core" */
+    char bus_id[32];       /* of a GPU, "0000:3b:00.0", for its telemetry; "" */
 };
 
 /* Opens the CPU backend (oneDNN). Errors: DEVICE. */

@@ -1,4 +1,5 @@
 #include "engine/device/backend.h"
+#include "engine/memory.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -59,6 +60,9 @@ static bool has_rows_inside(const struct tensor_spec *specs, int count) {
 
 static enum weir_status check_options(const struct backend_model *model, struct weir_error *err) {
     const struct signature *signature = plan_signature(model->plan);
+    if (model->options.precision == BACKEND_TF32 || model->options.precision == BACKEND_FP16)
+        return weir_fail(err, WEIR_UNSUPPORTED,
+                         "precision tf32 and fp16 are for GPUs: the CPU has fp32, bf16 and int8");
     if (model->options.precision == BACKEND_BF16 && !backend_cpu_dnnl_has_bf16())
         return weir_fail(err, WEIR_UNSUPPORTED, "precision bf16: this processor has no bfloat16 instructions");
     if (model->options.invariance != BACKEND_VARIANT && (has_rows_inside(signature->inputs, signature->input_count) ||
@@ -181,7 +185,13 @@ enum weir_status backend_cpu_open(const struct backend_options *options, struct 
         cpu->options = *options;
     int threads = cpu->options.threads > 1 ? cpu->options.threads : 1;
     cpu->options.threads = threads;
-    static const char *const precisions[] = {[BACKEND_FP32] = "", [BACKEND_BF16] = ", bf16", [BACKEND_INT8] = ", int8"};
+    if (cpu->options.batch_bytes == 0)
+        cpu->options.batch_bytes = memory_available() / 2;
+    static const char *const precisions[BACKEND_PRECISIONS] = {[BACKEND_FP32] = "",
+                                                               [BACKEND_BF16] = ", bf16",
+                                                               [BACKEND_INT8] = ", int8",
+                                                               [BACKEND_TF32] = ", tf32",
+                                                               [BACKEND_FP16] = ", fp16"};
     static const char *const invariances[] = {
         [BACKEND_VARIANT] = "", [BACKEND_BUCKET] = ", buckets", [BACKEND_STRICT] = ", strict"};
     read_processor_name(processor);

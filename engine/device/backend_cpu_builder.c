@@ -307,6 +307,7 @@ enum weir_status backend_cpu_builder_make(const struct backend_cpu_build *build,
     struct backend_cpu_builder builder = {.device = build->device,
                                           .constants = build->constants,
                                           .bf16 = build->bf16,
+                                          .strict = build->strict,
                                           .made = calloc(1, sizeof *builder.made),
                                           .err = err ? err : &local};
     enum weir_status status = WEIR_OK;

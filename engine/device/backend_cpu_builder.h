@@ -23,7 +23,8 @@ struct backend_cpu_form {
 struct backend_cpu_builder {
     const struct backend_cpu_device *device;
     struct backend_cpu_constants *constants;
-    bool bf16; /* products in bfloat16 */
+    bool bf16;   /* products in bfloat16 */
+    bool strict; /* the same kernels for every number of rows */
     struct backend_cpu_program *made;
     struct program memory; /* its steps serve the lifetimes alone */
     size_t *sizes;         /* bytes by memory */
@@ -40,7 +41,7 @@ struct backend_cpu_builder {
 struct backend_cpu_build {
     const struct backend_cpu_device *device;
     struct backend_cpu_constants *constants;
-    bool bf16;
+    bool bf16, strict;
 };
 enum weir_status backend_cpu_builder_make(const struct backend_cpu_build *build, struct program *source,
                                           struct backend_cpu_program **out, struct weir_error *err) WEIR_CHECKED;

@@ -49,6 +49,10 @@ bool backend_cpu_dnnl_has_bf16(void) {
     return isa == dnnl_cpu_isa_avx512_core_bf16 || isa == dnnl_cpu_isa_avx512_core_amx;
 }
 
+bool backend_cpu_dnnl_has_avx512(void) {
+    return (dnnl_get_effective_cpu_isa() & dnnl_cpu_isa_avx512_core) == dnnl_cpu_isa_avx512_core;
+}
+
 enum weir_status backend_cpu_dnnl_open(struct backend_cpu_device *device, char *text, size_t size,
                                        struct weir_error *err) {
     memset(device, 0, sizeof *device);

@@ -27,6 +27,9 @@ void backend_cpu_dnnl_use_threads(int threads);
 /* Does the processor multiply bfloat16 by itself? */
 bool backend_cpu_dnnl_has_bf16(void);
 
+/* Has the processor AVX-512, and is it to be used (ONEDNN_MAX_CPU_ISA)? */
+bool backend_cpu_dnnl_has_avx512(void);
+
 /* Fills err from oneDNN's status: NO_MEMORY or DEVICE. */
 enum weir_status backend_cpu_dnnl_fail(struct weir_error *err, dnnl_status_t status, const char *what);
 

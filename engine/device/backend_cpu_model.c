@@ -9,6 +9,9 @@
 /* Programs are kept up to either number; beyond both, the one that was not used for longest goes. */
 enum { KEPT_PROGRAMS = 64, KEPT_STEPS = 8192 };
 
+/* An arena of so many bytes is given back when so many batches in a row needed less than a quarter of it. */
+enum { LARGE_BYTES = 64 << 20, SMALL_RUNS = 256 };
+
 bool backend_cpu_model_init(struct backend_model *model) {
     const struct signature *signature = plan_signature(model->plan);
     struct backend_cpu_staging *stagings[] = {&model->inputs, &model->outputs};
@@ -24,9 +27,16 @@ bool backend_cpu_model_init(struct backend_model *model) {
     return model->output_shapes;
 }
 
-static void release_staging(struct backend_cpu_staging *staging) {
-    for (int i = 0; staging->data && i < staging->count; i++)
+static void release_data(struct backend_cpu_staging *staging) {
+    for (int i = 0; staging->data && i < staging->count; i++) {
         free(staging->data[i]);
+        staging->data[i] = NULL;
+        staging->bytes[i] = 0;
+    }
+}
+
+static void release_staging(struct backend_cpu_staging *staging) {
+    release_data(staging);
     free(staging->data);
     free(staging->bytes);
 }
@@ -95,10 +105,32 @@ static bool is_quantized(const struct program *program) {
     return false;
 }
 
+/* What a program takes while it runs, beside the weights. */
+static size_t bytes_to_run(const struct backend_cpu_program *program) {
+    size_t bytes = program->arena_bytes;
+    for (int i = 0; i < program->source.buffer_count; i++) {
+        const struct program_buffer *buffer = &program->source.buffers[i];
+        if (buffer->place == PROGRAM_INPUT || buffer->place == PROGRAM_OUTPUT)
+            bytes = buffer->bytes > SIZE_MAX - bytes ? SIZE_MAX : bytes + buffer->bytes;
+    }
+    return bytes;
+}
+
+static enum weir_status check_memory(const struct backend_model *model, const struct tensor_dims *dims,
+                                     const struct backend_cpu_program *program, struct weir_error *err) {
+    size_t bytes = bytes_to_run(program), most = model->options.batch_bytes;
+    if (most == 0 || bytes <= most)
+        return WEIR_OK;
+    return weir_fail(err, WEIR_TOO_LARGE,
+                     "a batch of %u rows of these sizes would take %zu MiB of memory beside the weights; the limit is "
+                     "%zu MiB",
+                     dims->rows, bytes >> 20, most >> 20);
+}
+
 static enum weir_status make(struct backend_model *model, const struct tensor_dims *dims,
                              struct backend_cpu_entry **out, struct weir_error *err) {
-    const struct backend_cpu_build build = {&model->device, &model->constants,
-                                            model->options.precision == BACKEND_BF16};
+    const struct backend_cpu_build build = {&model->device, &model->constants, model->options.precision == BACKEND_BF16,
+                                            model->options.invariance == BACKEND_STRICT};
     struct program source = {0};
     struct backend_cpu_program *program;
     make_room(model);
@@ -122,6 +154,11 @@ static enum weir_status make(struct backend_model *model, const struct tensor_di
     program_release(&source);
     if (status != WEIR_OK)
         return status;
+    if (check_memory(model, dims, program, err) != WEIR_OK) {
+        backend_cpu_constants_forget(&model->constants, program);
+        backend_cpu_program_destroy(program);
+        return err->status;
+    }
     model->entries[model->entry_count] = (struct backend_cpu_entry){.dims = *dims, .program = program};
     model->step_count += program->step_count;
     *out = &model->entries[model->entry_count++];
@@ -179,6 +216,23 @@ static void note_shapes(struct backend_model *model) {
     }
 }
 
+/* Memory that one large batch needed is given back once many smaller ones have come after it. */
+static void give_back(struct backend_model *model, const struct backend_cpu_program *program) {
+    if (model->arena_bytes < LARGE_BYTES || program->arena_bytes > model->arena_bytes / 4) {
+        model->small_runs = 0;
+        return;
+    }
+    if (++model->small_runs < SMALL_RUNS)
+        return;
+    model->small_runs = 0;
+    free(model->arena);
+    model->arena = NULL;
+    model->arena_bytes = 0;
+    release_data(&model->inputs);
+    release_data(&model->outputs);
+    model->generation++;
+}
+
 enum weir_status backend_cpu_model_begin(struct backend_model *model, const struct tensor_dims *dims,
                                          struct weir_error *err) {
     const struct signature *signature = plan_signature(model->plan);
@@ -192,6 +246,7 @@ enum weir_status backend_cpu_model_begin(struct backend_model *model, const stru
     backend_cpu_dnnl_use_threads(model->options.threads);
     if (!entry && make(model, &wanted, &entry, err) != WEIR_OK)
         return err->status;
+    give_back(model, entry->program);
     if (entry->generation != model->generation || entry->used == 0) {
         if (grow_all(model, entry->program, err) != WEIR_OK)
             return err->status;

@@ -35,6 +35,7 @@ struct backend_model {
     uint64_t runs, generation;
     unsigned char *arena;
     size_t arena_bytes;
+    uint32_t small_runs; /* in a row that needed far less memory than there is */
     struct backend_cpu_staging inputs, outputs;
     struct tensor_shape *output_shapes;
     struct backend_cpu_entry *current; /* what begin chose; NULL: nothing */

@@ -1,6 +1,7 @@
 #include "engine/graph/independence.h"
 
 #include <stdlib.h>
+#include <string.h>
 
 #include "engine/graph/independence_rules.h"
 #include "engine/graph/shapes.h"
@@ -15,6 +16,7 @@ struct follow {
     struct independence_place *in;     /* likewise */
     unsigned char *in_even;            /* likewise */
     const struct independence_place *program_inputs;
+    bool repeats; /* constants that are repeated for every row have rows */
     struct weir_error *err;
 };
 
@@ -100,6 +102,21 @@ static bool follow_copy(const struct follow *follow, const struct program_step *
                    place);
 }
 
+/* A constant that has the rows as a dimension, each the same, is taken for one with rows where no input has any: what
+ * is computed of it has them too. */
+static bool find_repeated(struct follow *follow, const struct program_step *step) {
+    bool found = false;
+    for (int i = 0; follow->repeats && step->operation.kind != OPERATION_COPY && i < step->input_count; i++)
+        for (int axis = 0; axis < follow->views[i].rank && follow->in[i].axis < 0; axis++) {
+            const struct independence_place place = {axis, 1, 1};
+            if (!independence_is_repeated(&follow->views[i], axis, &place, follow->rows))
+                continue;
+            follow->in[i] = place;
+            found = true;
+        }
+    return found;
+}
+
 static enum weir_status follow_step(struct follow *follow, size_t number) {
     const struct program_step *step = &follow->program->steps[number];
     struct independence_step rule_step = {.operation = &step->operation,
@@ -124,6 +141,7 @@ static enum weir_status follow_step(struct follow *follow, size_t number) {
     for (int i = 0; i < INDEPENDENCE_MAX_OUTPUTS; i++)
         rule_step.out[i] = no_rows;
     program_step_views(follow->program, step, follow->views, follow->views + step->input_count);
+    any = any || find_repeated(follow, step);
     if (any && step->operation.kind == OPERATION_COPY) {
         if (!follow_copy(follow, step, &rule_step.out[0]))
             return mixes(follow, number, "another shape has the rows across its dimensions");
@@ -153,6 +171,13 @@ static enum weir_status follow_outputs(const struct follow *follow, struct indep
         outputs[program->buffers[i].index] = place;
     }
     return WEIR_OK;
+}
+
+static enum weir_status follow_program(struct follow *follow, struct independence_place *outputs) {
+    enum weir_status status = WEIR_OK;
+    for (size_t i = 0; status == WEIR_OK && i < follow->program->step_count; i++)
+        status = follow_step(follow, i);
+    return status == WEIR_OK ? follow_outputs(follow, outputs) : status;
 }
 
 static bool inputs_hold(const struct follow *follow) {
@@ -190,10 +215,16 @@ enum weir_status independence_check(const struct program *program, uint32_t rows
         status = weir_fail(err, WEIR_NO_MEMORY, "no memory to follow the rows of a batch");
     else if (rows < 2 || !inputs_hold(&follow))
         status = weir_fail(err, WEIR_UNSUPPORTED, "an input has no dimension for %u rows", (unsigned)rows);
-    for (size_t i = 0; status == WEIR_OK && i < program->step_count; i++)
-        status = follow_step(&follow, i);
-    if (status == WEIR_OK)
-        status = follow_outputs(&follow, outputs);
+    bool ready = status == WEIR_OK;
+    if (ready) {
+        follow.repeats = true;
+        status = follow_program(&follow, outputs);
+    }
+    if (ready && status != WEIR_OK) { /* a constant may have a dimension of that size by chance: once more without */
+        follow.repeats = false;
+        memset(follow.known, 0, ((size_t)program->buffer_count + 1) * sizeof *follow.known);
+        status = follow_program(&follow, outputs);
+    }
     free(follow.places);
     free(follow.known);
     free(follow.even);

@@ -89,17 +89,22 @@ static bool same_numbers(const struct operation *a, const struct operation *b, c
     return true;
 }
 
-/* What an input holds is the same in both, or its rows are. *batched is set where it has rows. */
-static enum weir_status compare_input(const struct comparison *comparison, size_t number, int input, bool *batched) {
+/* What an input holds is the same in both, or its rows are. *batched is set where it has rows, *repeated where it is a
+ * constant repeated for them. */
+static enum weir_status compare_input(const struct comparison *comparison, size_t number, int input, bool *batched,
+                                      bool *repeated) {
     int in_a = comparison->a->steps[number].inputs[input], in_b = comparison->b->steps[number].inputs[input];
     if (in_a < 0 || in_b < 0)
         return in_a == in_b ? WEIR_OK : differs(comparison, number, "an input that the other has not");
     struct view a = program_view(comparison->a, in_a), b = program_view(comparison->b, in_b);
     bool has_rows = comparison->batched[program_root(comparison->a, in_a)];
     *batched = *batched || has_rows;
-    if (a.data || b.data)
-        return a.data && b.data && same_constant(comparison, &a, &b) ? WEIR_OK
-                                                                     : differs(comparison, number, "a constant input");
+    if (a.data || b.data) {
+        if (!a.data || !b.data || !same_constant(comparison, &a, &b))
+            return differs(comparison, number, "a constant input");
+        *repeated = *repeated || rows_dimension(comparison, &a, &b) >= 0;
+        return WEIR_OK;
+    }
     return rows_dimension(comparison, &a, &b) >= (has_rows ? 0 : -1)
                ? WEIR_OK
                : differs(comparison, number, "the size of an input");
@@ -107,7 +112,7 @@ static enum weir_status compare_input(const struct comparison *comparison, size_
 
 static enum weir_status compare_step(const struct comparison *comparison, size_t number) {
     const struct program_step *a = &comparison->a->steps[number], *b = &comparison->b->steps[number];
-    bool batched = false;
+    bool batched = false, repeated = false;
     if (a->operation.kind != b->operation.kind || a->input_count != b->input_count ||
         a->output_count != b->output_count || a->input_count < 1)
         return differs(comparison, number, "another step stands in its place");
@@ -115,7 +120,7 @@ static enum weir_status compare_step(const struct comparison *comparison, size_t
     if (!same_numbers(&a->operation, &b->operation, &x_a, &x_b))
         return differs(comparison, number, "a number of its own");
     for (int i = 0; i < a->input_count; i++)
-        if (compare_input(comparison, number, i, &batched) != WEIR_OK)
+        if (compare_input(comparison, number, i, &batched, &repeated) != WEIR_OK)
             return comparison->err->status;
     for (int i = 0; i < a->output_count; i++) {
         if (a->outputs[i] < 0 || b->outputs[i] < 0)
@@ -123,10 +128,9 @@ static enum weir_status compare_step(const struct comparison *comparison, size_t
         struct view y_a = program_view(comparison->a, a->outputs[i]);
         struct view y_b = program_view(comparison->b, b->outputs[i]);
         int axis = rows_dimension(comparison, &y_a, &y_b);
-        bool copies = a->operation.kind == OPERATION_COPY; /* of a constant that is the same for every row */
-        if (axis == -2 || (axis >= 0 && !batched && !copies))
+        if (axis == -2 || (!batched && (axis >= 0) != repeated))
             return differs(comparison, number, "the size of its output");
-        comparison->batched[program_root(comparison->a, a->outputs[i])] = batched;
+        comparison->batched[program_root(comparison->a, a->outputs[i])] = batched || repeated;
     }
     return WEIR_OK;
 }

@@ -18,8 +18,7 @@ bool independence_rowless(const struct independence_step *step, int from, int to
     return true;
 }
 
-/* Are a constant's elements the same for every row, if the rows lie along that dimension? */
-static bool is_uniform(const struct view *view, int axis, const struct independence_place *place, size_t rows) {
+bool independence_is_repeated(const struct view *view, int axis, const struct independence_place *place, size_t rows) {
     if (!view->data || view->dims[axis] != place->outer * place->inner * rows)
         return false;
     size_t block = place->inner * view_product(view, axis + 1, view->rank) * view_element_bytes(view->element);
@@ -41,7 +40,7 @@ bool independence_fits(struct independence_step *step, int input, int axis, cons
         return (in->axis == axis && in->outer == place->outer && in->inner == place->inner) ||
                independence_mixes(step, "its inputs have the rows in different places");
     if (axis < 0 || axis >= view->rank || view->dims[axis] == 1 || (step->even[input] >> axis & 1) ||
-        is_uniform(view, axis, place, step->rows))
+        independence_is_repeated(view, axis, place, step->rows))
         return true;
     return independence_mixes(step, "an input that is not of the batch differs from row to row");
 }

@@ -45,6 +45,9 @@ bool independence_has_rows(const struct independence_step *step, int input);
 /* Do no inputs in [from, to) have rows? */
 bool independence_rowless(const struct independence_step *step, int from, int to);
 
+/* Are a constant's elements the same for every row, if the rows lie along that dimension? */
+bool independence_is_repeated(const struct view *view, int axis, const struct independence_place *place, size_t rows);
+
 /* Does the input hold the same for every row along its dimension axis, or each row in the given place there? axis -1:
  * it has no such dimension. */
 bool independence_fits(struct independence_step *step, int input, int axis, const struct independence_place *place);

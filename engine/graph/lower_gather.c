@@ -31,12 +31,29 @@ static enum weir_status too_many(const struct lowering *lowering, const struct g
                      TENSOR_MAX_RANK);
 }
 
+/* Indices that are known must be within their dimension; others give zeros when the program runs. sizes: of the
+ * dimensions that `width` of them, one after another, belong to. */
+static enum weir_status check_range(const struct lowering *lowering, const struct graph_node *node,
+                                    const struct fact *indices, const int64_t *sizes, size_t width,
+                                    struct weir_error *err) {
+    for (size_t i = 0; indices->known && i < indices->elements; i++) {
+        int64_t size = sizes[i % width];
+        int64_t index =
+            indices->dtype == TENSOR_I64 ? ((const int64_t *)indices->known)[i] : ((const int32_t *)indices->known)[i];
+        if (index < -size || index >= size)
+            return node_fail(lowering->graph, node, err, WEIR_INVALID, "index %lld of a dimension of %lld",
+                             (long long)index, (long long)size);
+    }
+    return WEIR_OK;
+}
+
 enum weir_status lower_gather(struct lowering *lowering, const struct graph_node *node, struct weir_error *err) {
     const struct fact *data, *indices;
     struct operation operation = {.kind = OPERATION_GATHER};
     int axis;
     if (need_both(lowering, node, &data, &indices, err) != WEIR_OK ||
-        read_axis(lowering, node, data->shape.rank, &axis, err) != WEIR_OK)
+        read_axis(lowering, node, data->shape.rank, &axis, err) != WEIR_OK ||
+        check_range(lowering, node, indices, &data->shape.dims[axis], 1, err) != WEIR_OK)
         return err->status;
     operation.gather.axis = axis;
     int rank = data->shape.rank - 1 + indices->shape.rank;
@@ -52,7 +69,7 @@ enum weir_status lower_gather(struct lowering *lowering, const struct graph_node
     return lower_move_step(lowering, node, &operation, &shape, 2, err);
 }
 
-/* Are indices of the data's rank, and nowhere larger but along the axis? */
+/* Are indices of the data's rank, nowhere larger but along the axis, and within it where they are known? */
 static enum weir_status check_elements(const struct lowering *lowering, const struct graph_node *node,
                                        const struct fact *data, const struct fact *indices, int axis,
                                        struct weir_error *err) {
@@ -64,7 +81,7 @@ static enum weir_status check_elements(const struct lowering *lowering, const st
         return node_fail(lowering->graph, node, err, WEIR_INVALID, "indices of %s do not fit data of %s",
                          tensor_shape_text(&indices->shape, have, sizeof have),
                          tensor_shape_text(&data->shape, other, sizeof other));
-    return WEIR_OK;
+    return check_range(lowering, node, indices, &data->shape.dims[axis], 1, err);
 }
 
 enum weir_status lower_gather_elements(struct lowering *lowering, const struct graph_node *node,
@@ -104,7 +121,7 @@ static enum weir_status tuples_shape(const struct lowering *lowering, const stru
         shape->dims[shape->rank++] = at->dims[d];
     for (int d = behind; d < x->rank; d++)
         shape->dims[shape->rank++] = x->dims[d];
-    return WEIR_OK;
+    return check_range(lowering, node, indices, x->dims + batch_dims, (size_t)width, err);
 }
 
 enum weir_status lower_gather_nd(struct lowering *lowering, const struct graph_node *node, struct weir_error *err) {

@@ -248,12 +248,25 @@ static bool sounds_like_batch(const struct graph *graph, const struct ports_read
     return reading->every_first || !name[0] || strncmp(name, "unk__", 5) == 0 || ports_names_batch(name);
 }
 
+static void note_fixed_batch(struct graph *graph) {
+    for (int i = 0; i < graph->input_count && graph->fixed_batch == 0; i++) {
+        const struct tensor_shape *shape = &graph->inputs[i].shape;
+        if (shape->rank > 0)
+            graph->fixed_batch = shape->dims[0] > 0 && shape->dims[0] < UINT32_MAX ? (uint32_t)shape->dims[0] : 0;
+        if (shape->rank > 0)
+            return;
+    }
+}
+
 /* Tries one reading of the inputs. *good: it works and rows stay apart, or there is no batch in it. On OK the plan has
  * the example and the signature's inputs, and outputs their axes. */
 static enum weir_status try_reading(struct plan *plan, const struct ports_reading *reading,
                                     struct ports_output *outputs, bool *good, struct weir_error *err) {
     struct signature *signature = &plan->signature;
     struct weir_error why;
+    plan->graph->fixed_batch = 0; /* else shapes would be changed for a batch that is not in them */
+    if (reading->is_fixed)
+        note_fixed_batch(plan->graph);
     plan->example_dims = (struct tensor_dims){.rows = 1};
     if (ports_inputs(plan->graph, reading, signature, err) != WEIR_OK ||
         find_example(plan, signature, &plan->example_dims, err) != WEIR_OK)
@@ -328,16 +341,6 @@ static enum weir_status check_ports(const struct graph *graph, struct weir_error
         return weir_fail(err, WEIR_UNSUPPORTED, "the model has %d inputs and %d outputs; supported: up to %d",
                          graph->input_count, graph->output_count, GRAPH_MAX_PORTS);
     return WEIR_OK;
-}
-
-static void note_fixed_batch(struct graph *graph) {
-    for (int i = 0; i < graph->input_count && graph->fixed_batch == 0; i++) {
-        const struct tensor_shape *shape = &graph->inputs[i].shape;
-        if (shape->rank > 0)
-            graph->fixed_batch = shape->dims[0] > 0 && shape->dims[0] < UINT32_MAX ? (uint32_t)shape->dims[0] : 0;
-        if (shape->rank > 0)
-            return;
-    }
 }
 
 /* Before constants are converted. */

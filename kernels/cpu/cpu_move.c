@@ -109,7 +109,7 @@ static void gather(const struct operation *operation, const struct view *inputs,
 #pragma omp parallel for if (lines * run >= PARALLEL_BYTES)
     for (size_t line = 0; line < lines; line++) {
         int64_t index = ref_gather_index(indices, line % count, size);
-        const char *from = x + (line / count * size + (size_t)index) * run;
+        const char *from = x + (line / count * size + (size_t)(index < 0 ? 0 : index)) * run;
         if (index < 0)
             memset(y + line * run, 0, run);
         else if (run == sizeof(float))

@@ -26,6 +26,8 @@ static enum weir_status fake_begin(struct backend_model *model, int slot, const 
     struct fake_backend *fake = of(model);
     if (dims->free_count > 0 && dims->free[0] == FAKE_REFUSED_SIZE)
         return weir_fail(err, WEIR_INVALID, "the fake model does not take %d", FAKE_REFUSED_SIZE);
+    if (dims->free_count > 0 && dims->free[0] == FAKE_BULKY_SIZE && dims->rows > FAKE_BULKY_ROWS)
+        return weir_fail(err, WEIR_TOO_LARGE, "%u rows are too many", dims->rows);
     fake->begun_rows[slot] = dims->rows;
     fake->shapes[slot] = (struct tensor_shape){.rank = 2, .dims = {dims->rows, 1}};
     return WEIR_OK;

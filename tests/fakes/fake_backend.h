@@ -16,6 +16,9 @@ enum { FAKE_MAX_ROWS = 64, FAKE_MAX_RUNS = 4096 };
 /* A first free size that the model does not take: begin answers INVALID. */
 enum { FAKE_REFUSED_SIZE = 13 };
 
+/* A first free size of which the model takes at most two rows at a time: begin answers TOO_LARGE. */
+enum { FAKE_BULKY_SIZE = 17, FAKE_BULKY_ROWS = 2 };
+
 struct fake_backend {
     struct backend backend;
     float inputs[2][FAKE_MAX_ROWS];

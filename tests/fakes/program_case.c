@@ -136,7 +136,7 @@ static bool run_built(struct program_case *test, void **inputs, void **outputs) 
     struct program copy = {0};
     struct weir_error err = {.text = ""};
     char text[64];
-    const struct backend_cpu_build build = {&device, &constants, test->bf16};
+    const struct backend_cpu_build build = {&device, &constants, test->bf16, test->strict};
     copy_program(&test->program, &copy);
     backend_cpu_dnnl_use_threads(1);
     bool good = backend_cpu_dnnl_open(&device, text, sizeof text, &err) == WEIR_OK &&

@@ -18,7 +18,7 @@ struct program_case {
     int input_count, output_count;
     unsigned char *results[PROGRAM_CASE_MAX]; /* by output, of the last run as the CPU backend builds it */
     size_t built_steps;                       /* steps of the last build */
-    bool bf16;
+    bool bf16, strict;
 };
 
 /* Adds a buffer; dims is "2,3,4", "" a scalar. Constants and inputs get numbers in -1..1 (integers 0 and 1), always the

@@ -147,6 +147,32 @@ Test(executor, late_jobs_come_back_without_a_run) {
     cr_assert_eq(atomic_load(&fake.runs), 0);
 }
 
+Test(executor, a_batch_that_is_too_large_as_a_whole_runs_in_parts) {
+    struct fake_job jobs[8], bulky;
+    start(1);
+    for (int i = 0; i < 8; i++) {
+        fake_job_init(&jobs[i], 1, (float)i);
+        jobs[i].job.dims.free_count = 1;
+        jobs[i].job.dims.free[0] = FAKE_BULKY_SIZE;
+        add(&jobs[i]);
+    }
+    fake_job_init(&bulky, FAKE_BULKY_ROWS + 1, 0);
+    bulky.job.dims.free_count = 1;
+    bulky.job.dims.free[0] = FAKE_BULKY_SIZE;
+    add(&bulky);
+    batcher_publish(batcher);
+    for (int i = 0; i < 8; i++) {
+        wait_for(&jobs[i]);
+        cr_assert_eq(jobs[i].job.status, WEIR_OK);
+        cr_assert_float_eq(jobs[i].out[0], (float)i + 1, 0);
+    }
+    wait_for(&bulky);
+    stop();
+    cr_assert_eq(bulky.job.status, WEIR_TOO_LARGE, "what is too large alone is refused");
+    for (unsigned i = 0; i < atomic_load(&fake.runs); i++)
+        cr_assert_leq(fake.run_rows[i], FAKE_BULKY_ROWS);
+}
+
 Test(executor, sizes_that_the_model_does_not_take_fail_their_jobs_with_the_reason) {
     struct fake_job refused[2], good;
     start(1);

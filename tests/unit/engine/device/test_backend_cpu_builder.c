@@ -22,7 +22,7 @@ static void expect(double tolerance) {
 Test(backend_cpu_builder, a_chain_of_functions_is_done_in_place) {
     struct backend_cpu_device device;
     struct backend_cpu_constants constants = {.device = &device};
-    const struct backend_cpu_build how = {&device, &constants, false};
+    const struct backend_cpu_build how = {&device, &constants, false, false};
     struct backend_cpu_program *built;
     struct weir_error err;
     char text[64];

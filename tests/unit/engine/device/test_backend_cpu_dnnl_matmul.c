@@ -36,6 +36,34 @@ Test(backend_cpu_dnnl_matmul, packed_weights_give_the_oracles_numbers_for_every_
     }
 }
 
+Test(backend_cpu_dnnl_matmul, many_rows_give_the_oracles_numbers_with_every_function) {
+    static const enum unary_kind kinds[] = {UNARY_NONE, UNARY_RELU, UNARY_GELU_ERF};
+    for (int which = 0; which < 6; which++) {
+        test.strict = which > 2;
+        int x = program_case_floats(&test, PROGRAM_INPUT, "3,50,70"),
+            w = program_case_floats(&test, PROGRAM_CONSTANT, "70,137");
+        int c = program_case_floats(&test, PROGRAM_CONSTANT, "137"),
+            y = program_case_floats(&test, PROGRAM_OUTPUT, "3,50,137");
+        struct operation operation = product(false, false);
+        operation.then.kind = kinds[which % 3];
+        program_case_step(&test, &operation, (int[]){x, w, which % 2 ? c : -1, -2}, y);
+        double error = program_case_error(&test);
+        cr_assert(error >= 0 && error < 1e-6, "%d: %g", which, error);
+        cr_assert_eq(test.built_steps, 1, "%d", which);
+        program_case_release(&test);
+    }
+}
+
+Test(backend_cpu_dnnl_matmul, a_bias_may_be_an_input) {
+    int x = program_case_floats(&test, PROGRAM_INPUT, "7,33"),
+        w = program_case_floats(&test, PROGRAM_CONSTANT, "33,20");
+    int c = program_case_floats(&test, PROGRAM_INPUT, "20"), y = program_case_floats(&test, PROGRAM_OUTPUT, "7,20");
+    struct operation operation = product(false, false);
+    program_case_step(&test, &operation, (int[]){x, w, c, -2}, y);
+    double error = program_case_error(&test);
+    cr_assert(error >= 0 && error < 1e-6, "%g", error);
+}
+
 Test(backend_cpu_dnnl_matmul, transposed_weights_and_inputs_are_read_where_they_lie) {
     for (int which = 0; which < 4; which++) {
         int x = program_case_floats(&test, PROGRAM_INPUT, which & 1 ? "24,9" : "9,24");

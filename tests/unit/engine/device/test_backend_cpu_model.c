@@ -1,6 +1,7 @@
 #include <criterion/criterion.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <unistd.h>
 
 #include "engine/device/backend_cpu_model.h"
@@ -151,4 +152,27 @@ Test(backend_cpu_model, sizes_the_model_does_not_take_are_refused_and_leave_it_w
     cr_assert_neq(begin(1, INT64_MAX / 64), WEIR_OK);
     cr_assert_eq(backend_cpu_model_run(&model, &err), WEIR_INTERNAL);
     cr_assert_float_eq(run(2, 3), expected(2, 3), 1e-3);
+}
+
+Test(backend_cpu_model, a_batch_that_would_take_too_much_memory_is_refused_and_the_next_one_runs) {
+    load((struct backend_options){.batch_bytes = 1 << 20});
+    cr_assert_eq(begin(6, 4096), WEIR_TOO_LARGE);
+    cr_assert_not_null(strstr(err.text, "6 rows"), "%s", err.text);
+    cr_assert_not_null(strstr(err.text, "limit is 1 MiB"), "%s", err.text);
+    cr_assert_eq(model.entry_count, 0);
+    cr_assert_float_eq(run(1, 4), expected(1, 4), 1e-3);
+}
+
+Test(backend_cpu_model, memory_of_one_large_batch_is_given_back_after_many_small_ones) {
+    load((struct backend_options){.threads = 1});
+    cr_assert_float_eq(run(1, 1 << 20), expected(1, 1 << 20), 1e3);
+    size_t large = model.arena_bytes;
+    int runs = 0;
+    while (model.arena_bytes == large && runs < 1000)
+        cr_assert_float_eq((runs++, run(1, 4)), expected(1, 4), 1e-3);
+    if (large >= 64 << 20)
+        cr_assert(runs > 100 && runs < 1000, "%d runs with %zu bytes", runs, large);
+    else
+        cr_assert_eq(runs, 1000, "a small arena stays");
+    cr_assert_float_eq(run(2, 4), expected(2, 4), 1e-3);
 }

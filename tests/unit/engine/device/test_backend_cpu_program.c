@@ -13,7 +13,7 @@ static struct weir_error err;
 /* y = relu(x) + x * w, where the sum is taken in the arena. */
 static void build(void) {
     char text[64];
-    const struct backend_cpu_build how = {&device, &constants, false};
+    const struct backend_cpu_build how = {&device, &constants, false, false};
     const struct operation relu = {.kind = OPERATION_UNARY, .unary = {.kind = UNARY_RELU}};
     const struct operation product = {.kind = OPERATION_MATMUL, .matmul = {.alpha = 1, .beta = 1}};
     const struct operation add = {.kind = OPERATION_BINARY, .binary = BINARY_ADD};

@@ -34,6 +34,26 @@ Test(independence, an_output_that_no_row_reaches_is_the_same_for_all) {
     cr_assert_eq(row_case_axis(&test), -1);
 }
 
+/* As token types are looked up: constants of the batch's size, too large to be folded. */
+Test(independence, what_is_computed_of_a_constant_repeated_for_every_row_lies_beside_the_rows) {
+    for (int same = 0; same < 2; same++) {
+        int x = row_case_input(&test, "3,4", 0), t = row_case_value(&test, "3,4");
+        int constant = same ? row_case_same(&test, "3,4", 2) : row_case_counting(&test, "3,4");
+        row_case_step(&test, relu, INPUTS(constant), t);
+        row_case_step(&test, add, INPUTS(x, t), row_case_output(&test, "3,4"));
+        cr_assert_eq(row_case_axis(&test), same ? 0 : ROW_CASE_MIXES);
+    }
+}
+
+Test(independence, a_constant_that_has_the_size_of_the_batch_by_chance_stays_without_rows) {
+    const struct operation sum = {.kind = OPERATION_CUMSUM, .cumsum = {.axis = 0}};
+    int x = row_case_input(&test, "3,4", 0), t = row_case_value(&test, "3,4"), u = row_case_value(&test, "3,4");
+    row_case_step(&test, relu, INPUTS(row_case_same(&test, "3,4", 2)), t);
+    row_case_step(&test, relu, INPUTS(x), u);
+    row_case_step(&test, sum, INPUTS(t), row_case_output(&test, "3,4"));
+    cr_assert_eq(row_case_axis(&test), -1);
+}
+
 Test(independence, other_shapes_keep_the_rows_where_they_are_whole) {
     cr_assert_eq(reshaped("3,4,5", "3,20"), 0);
     cr_assert_eq(reshaped("3,20", "3,2,2,5"), 0);

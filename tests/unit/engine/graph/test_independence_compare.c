@@ -121,3 +121,22 @@ Test(independence_compare, axes_that_are_computed_from_the_batch_are_found) {
     apply(&five, "5,4,4", (struct operation){.kind = OPERATION_CUMSUM, .cumsum = {.axis = 2}}, "5,4,4");
     cr_assert_eq(compare(), WEIR_UNSUPPORTED);
 }
+
+Test(independence_compare, what_is_computed_of_a_repeated_constant_is_repeated_too) {
+    for (int sums = 0; sums < 2; sums++) {
+        const struct operation operation = sums
+                                               ? (struct operation){.kind = OPERATION_REDUCE, .reduce = {REDUCE_SUM, 1}}
+                                               : (struct operation){.kind = OPERATION_UNARY, .unary = {UNARY_RELU}};
+        add(&three, "3,4", "4", 2);
+        add(&five, "5,4", "4", 2);
+        for (int i = 0; i < 2; i++) {
+            struct program_case *test = i == 0 ? &three : &five;
+            int constant = program_case_floats(test, PROGRAM_CONSTANT, i == 0 ? "3,4" : "5,4");
+            for (size_t k = 0; k < test->program.buffers[constant].elements; k++)
+                program_case_values(test, constant)[k] = 1;
+            int y = program_case_floats(test, PROGRAM_OUTPUT, sums ? "4" : i == 0 ? "3,4" : "5,4");
+            program_case_step(test, &operation, INPUTS(constant), y);
+        }
+        cr_assert_eq(compare(), sums ? WEIR_UNSUPPORTED : WEIR_OK);
+    }
+}

@@ -205,6 +205,19 @@ Test(plan, a_constant_output_with_an_element_for_every_row_is_cut_by_rows) {
     cr_assert_eq(forget_plan(), 0);
 }
 
+Test(plan, a_first_dimension_that_is_no_batch_does_not_change_the_wanted_shapes) {
+    struct program program = {0};
+    onnx_add_integers(&model, "wanted", "5", (const int64_t[]){0, 2, 2, -1, 7}, 5);
+    onnx_add_node(&model, (struct onnx_node){"Reshape", "x wanted", "y", NULL, NULL, NULL});
+    onnx_add_input(&model, "x", "2,4,batch,7");
+    onnx_add_output(&model, "y", "2,2,2,batch,7");
+    cr_assert_eq(model_plan(&model, 14, &plan, &err), WEIR_OK, "%s", err.text);
+    cr_assert_eq(plan_max_rows(plan), UINT32_MAX);
+    struct tensor_dims dims = {.rows = 4};
+    cr_assert_eq(plan_make_program(plan, &dims, &program, &err), WEIR_OK, "%s", err.text);
+    program_release(&program);
+}
+
 Test(plan, float64_is_noticed) {
     onnx_add_node(&model, (struct onnx_node){"Relu", "x", "y", NULL, NULL, NULL});
     onnx_add_port(&model, 11, "x", 11, "N,4");
