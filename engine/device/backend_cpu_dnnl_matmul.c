@@ -96,7 +96,7 @@ enum { MANY_ROWS = 128 };
 
 /* Is it for our own kernel? Where the same bits are wanted for every number of rows, always if it can. Measured, in
  * time of oneDNN's: 0.66 at 8 rows of 1024-4096-4096-1000, 0.71 at 16, 0.79 at 32, 0.90 at 64; from 128 rows on 1.04,
- * or 0.98 where a ReLU follows. */
+ * or 0.92 to 1 where a ReLU follows. */
 static bool suits_own(const struct backend_cpu_builder *builder, const struct dense *dense) {
     const struct program_step *step = backend_cpu_builder_step(builder);
     const struct unary *then = &step->operation.then;

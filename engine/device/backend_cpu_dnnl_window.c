@@ -99,9 +99,21 @@ static dnnl_status_t restore(const struct backend_cpu_builder *builder, int buff
     return dnnl_memory_desc_reshape(desc, inner, view.rank, dims);
 }
 
+/* bfloat16's rounding averages out in long sums. The others (the first layer, depthwise ones, narrow ones, the last
+ * ones of a picture) are kept in float32, since they are what shows: measured with all of them in bfloat16, networks of
+ * text recognition and detection were off by 0.42 and 0.23 of their largest output, with this rule by 0.014 and 3e-5.
+ */
+enum { BF16_LEAST_CHANNELS = 32, BF16_LEAST_SUM = 512 };
+
+static bool suits_bf16(const struct conv *conv) {
+    size_t in = conv->w.dims[1], out = conv->w.dims[0];
+    return !conv->transposed && conv->window.groups <= 1 && in >= BF16_LEAST_CHANNELS && out >= BF16_LEAST_CHANNELS &&
+           in * view_product(&conv->w, 2, conv->w.rank) >= BF16_LEAST_SUM;
+}
+
 static dnnl_status_t describe(struct backend_cpu_builder *builder, struct conv *conv) {
     const struct window *window = &conv->window;
-    dnnl_data_type_t type = builder->bf16 ? dnnl_bf16 : dnnl_f32;
+    dnnl_data_type_t type = builder->bf16 && suits_bf16(conv) ? dnnl_bf16 : dnnl_f32;
     dnnl_memory_desc_t x, weights, y;
     dnnl_dims_t strides, dilates, begins, ends;
     dnnl_primitive_attr_t attr = NULL;

@@ -222,6 +222,9 @@ static void run_parts(const void *job, size_t from, size_t to) {
         run_part(dense, i % dense->panels, i / dense->panels);
 }
 
+/* So many multiplications take as long as one element of other loops. */
+enum { WORTH = 64 };
+
 void cpu_dense_run(const struct operation *operation, const struct view *inputs, const struct view *outputs,
                    void *scratch) {
     struct dense dense = {.x = inputs[0].data,
@@ -237,7 +240,7 @@ void cpu_dense_run(const struct operation *operation, const struct view *inputs,
     dense.padded_inner = (dense.inner + CPU_DENSE_ROUND - 1) / CPU_DENSE_ROUND * CPU_DENSE_ROUND;
     dense.panels = (dense.cols + dense.panel - 1) / dense.panel;
     dense.blocks = (dense.rows + BLOCK - 1) / BLOCK;
-    cpu_parallel_run(run_parts, &dense, dense.panels * dense.blocks, dense.rows * dense.cols * dense.inner / 16);
+    cpu_parallel_run(run_parts, &dense, dense.panels * dense.blocks, dense.rows * dense.cols * dense.inner / WORTH);
 }
 #else
 bool cpu_dense_is_available(void) {

@@ -1,5 +1,6 @@
 #include <stdio.h>
 
+#include "engine/openmp.h"
 #include "server/cli/command.h"
 #include "server/exit_code.h"
 #include "server/observe/log.h"
@@ -27,6 +28,8 @@ static int run(int argc, char **argv) {
         command_print_problems(&problems, CONFIG_ERROR);
         return EXIT_CODE_USAGE;
     }
+    if (config.cpu_threads > 1)
+        openmp_limit_spinning(); /* begins again, once */
     int code = EXIT_CODE_USAGE;
     if (!config.model_path) {
         command_misuse(&command_serve, "model_path: is not set: name the model, as in `weir serve model.onnx`");

@@ -27,6 +27,8 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "engine/openmp.h"
+
 static bool dtype_of(const char *text, enum tensor_dtype *dtype) {
     for (int i = 0; i < TENSOR_DTYPE_COUNT; i++)
         if (strcmp(tensor_dtype_text((enum tensor_dtype)i), text) == 0) {
@@ -279,6 +281,7 @@ static void run_cases(void) {
 }
 
 int main(int argc, char **argv) {
+    openmp_limit_spinning();
     setvbuf(stdin, NULL, _IONBF, 0); /* a child's exit must not move the parent's place */
     if (argc == 2 && strcmp(argv[1], "cases") == 0) {
         run_cases();

@@ -29,6 +29,11 @@ Test(backend_cpu_dnnl, the_text_names_version_and_instructions) {
     cr_assert_not_null(strchr(text, ','));
 }
 
+Test(backend_cpu_dnnl, avx512_is_used_if_the_text_says_so) {
+    cr_assert_eq(backend_cpu_dnnl_has_avx512(), strstr(text, "avx512") != NULL);
+    cr_assert(backend_cpu_dnnl_has_avx512() || !backend_cpu_dnnl_has_bf16());
+}
+
 Test(backend_cpu_dnnl, plain_layouts_are_row_major_and_flat) {
     dnnl_memory_desc_t desc, tagged = layout(3, (dnnl_dims_t){2, 3, 4}, dnnl_abc);
     backend_cpu_dnnl_plain(&desc, 3, (size_t[]){2, 3, 4});

@@ -49,7 +49,8 @@ Test(backend_cpu_dnnl_matmul, many_rows_give_the_oracles_numbers_with_every_func
         program_case_step(&test, &operation, (int[]){x, w, which % 2 ? c : -1, -2}, y);
         double error = program_case_error(&test);
         cr_assert(error >= 0 && error < 1e-6, "%d: %g", which, error);
-        cr_assert_eq(test.built_steps, 1, "%d", which);
+        if (backend_cpu_dnnl_has_avx512())
+            cr_assert_eq(test.built_steps, 1, "%d", which);
         program_case_release(&test);
     }
 }

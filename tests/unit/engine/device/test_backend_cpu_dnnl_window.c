@@ -168,3 +168,26 @@ Test(backend_cpu_dnnl_window, nan_goes_through_relu_and_max_pool) {
     cr_assert(error >= 0 && error < 1e-5, "%g", error);
     cr_assert(isnan(((float *)(void *)test.results[0])[16])); /* channel 1 */
 }
+
+Test(backend_cpu_dnnl_window, of_convolutions_in_bfloat16_only_long_sums_are_rounded) {
+    static const struct shape wide = {"2,64,6,6", "32,64,3,3", "2,32,6,6", WINDOW2(3, 1, 1, 1, 1)};
+    static const struct shape others[] = {
+        {"2,3,20,20", "32,3,15,15", "2,32,6,6", WINDOW2(15, 1, 1, 0, 1)},
+        {"2,64,6,6", "4,64,3,3", "2,4,6,6", WINDOW2(3, 1, 1, 1, 1)},
+        {"2,64,6,6", "32,64,1,1", "2,32,6,6", WINDOW2(1, 1, 1, 0, 1)},
+        {"2,64,6,6", "64,1,3,3", "2,64,6,6", WINDOW2(3, 1, 1, 1, 64)},
+    };
+    static const struct shape transposed = {"2,64,6,6", "64,32,3,3", "2,32,6,6", WINDOW2(3, 1, 1, 1, 1)};
+    if (!backend_cpu_dnnl_has_bf16())
+        cr_skip_test("this processor has no bfloat16");
+    test.bf16 = true;
+    double error = run(&wide, OPERATION_CONV, "32", UNARY_RELU);
+    cr_assert(error > 1e-4 && error < 2e-2, "%g", error);
+    for (size_t i = 0; i < sizeof others / sizeof *others; i++) {
+        test.bf16 = true;
+        error = run(&others[i], OPERATION_CONV, NULL, UNARY_NONE);
+        cr_assert_lt(error, 1e-5, "shape %zu: %g", i, error);
+    }
+    test.bf16 = true;
+    cr_assert_lt(run(&transposed, OPERATION_CONV_TRANSPOSE, NULL, UNARY_NONE), 1e-5);
+}
