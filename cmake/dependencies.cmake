@@ -20,11 +20,3 @@ add_library(llhttp STATIC ${LLHTTP_SOURCE}/llhttp.c ${LLHTTP_SOURCE}/api.c ${LLH
 target_include_directories(llhttp SYSTEM PUBLIC ${LLHTTP_INCLUDE})
 target_compile_definitions(llhttp PUBLIC LLHTTP_STRICT_MODE=1)
 target_compile_options(llhttp PRIVATE -O2 -w)
-
-# CUDA is looked for, so that the build says what this machine has; no part of weir uses it yet.
-find_package(CUDAToolkit QUIET)
-if(CUDAToolkit_FOUND)
-  message(STATUS "CUDA toolkit ${CUDAToolkit_VERSION} found; weir has no CUDA engine yet and is built for the CPU")
-else()
-  message(STATUS "No CUDA toolkit; weir is built for the CPU")
-endif()

@@ -15,7 +15,7 @@ struct config;
 
 #define CONFIG_ADMISSION_LIST(X) X(PREDICT, "predict") X(FIFO, "fifo")
 
-#define CONFIG_PRECISION_LIST(X)  X(FP32, "fp32") X(BF16, "bf16") X(INT8, "int8")
+#define CONFIG_PRECISION_LIST(X)  X(FP32, "fp32") X(TF32, "tf32") X(FP16, "fp16") X(BF16, "bf16") X(INT8, "int8")
 #define CONFIG_INVARIANCE_LIST(X) X(OFF, "off") X(BUCKET, "bucket") X(STRICT, "strict")
 
 #define CONFIG_DEVICE_ENUM(name, text)     CONFIG_DEVICE_##name,
@@ -52,6 +52,8 @@ enum config_type { CONFIG_TYPE_INTEGER, CONFIG_TYPE_SIZE, CONFIG_TYPE_STRING, CO
     X(model_name, STRING, "", 1, 64, NULL, FIXED, "Name of the model; without it the name of its directory or file.") \
     X(device, ENUM, "", 0, 0, "auto", FIXED, "Where batches run; auto falls back to the CPU and says so, cuda does not.") \
     X(gpu_count, INTEGER, "devices", 1, 16, "1", FIXED, "GPUs to use when the device is a GPU.") \
+    X(cuda_module, STRING, "", 1, 4095, NULL, FIXED, "The CUDA module's file; without it weir_cuda.so beside the program.") \
+    X(allow_simulated, INTEGER, "", 0, 1, "0", FIXED, "1 takes a CUDA module that only simulates a GPU; for tests.") \
     X(cpu_threads, INTEGER, "threads", 1, 1024, "1", FIXED, "Threads that compute one batch on the CPU.") \
     X(precision, ENUM, "", 0, 0, "fp32", FIXED, "Numbers in which weights are multiplied, where the processor has them.") \
     X(invariance, ENUM, "", 0, 0, "off", FIXED, "strict: an answer's bits do not depend on its batch; bucket: few sizes.") \

@@ -11,7 +11,7 @@ struct backend;
 enum inventory_choice { INVENTORY_AUTO, INVENTORY_CUDA, INVENTORY_CPU };
 
 /* In what numbers the weights are multiplied. */
-enum inventory_precision { INVENTORY_FP32, INVENTORY_BF16, INVENTORY_INT8 };
+enum inventory_precision { INVENTORY_FP32, INVENTORY_TF32, INVENTORY_FP16, INVENTORY_BF16, INVENTORY_INT8 };
 
 /* May the bits of a row's answer depend on the batch that it ran in? See enum backend_invariance. */
 enum inventory_invariance { INVENTORY_VARIANT, INVENTORY_BUCKET, INVENTORY_STRICT };
@@ -21,13 +21,15 @@ struct inventory {
     int count;
     int cpu_threads;  /* of one batch on the CPU */
     bool fell_back;   /* auto found no GPU and took the CPU */
-    char reason[160]; /* why this kind of device */
+    char reason[400]; /* why this kind of device */
 };
 
 struct inventory_options {
     enum inventory_choice choice;
     int gpu_count;
-    int cpu_threads; /* cut to the processors that the process may use (cpus.h) */
+    const char *cuda_module; /* the module's file; NULL: it is searched for */
+    bool allow_simulated;    /* a module without a GPU behind it, for tests */
+    int cpu_threads;         /* cut to the processors that the process may use (cpus.h) */
     enum inventory_precision precision;
     enum inventory_invariance invariance;
 };

@@ -66,6 +66,8 @@ static enum weir_status open_engine(struct service *service, struct weir_error *
                                                     [CONFIG_DEVICE_CPU] = INVENTORY_CPU,
                                                     [CONFIG_DEVICE_CUDA] = INVENTORY_CUDA};
     static const enum inventory_precision precisions[] = {[CONFIG_PRECISION_FP32] = INVENTORY_FP32,
+                                                          [CONFIG_PRECISION_TF32] = INVENTORY_TF32,
+                                                          [CONFIG_PRECISION_FP16] = INVENTORY_FP16,
                                                           [CONFIG_PRECISION_BF16] = INVENTORY_BF16,
                                                           [CONFIG_PRECISION_INT8] = INVENTORY_INT8};
     static const enum inventory_invariance invariances[] = {[CONFIG_INVARIANCE_OFF] = INVENTORY_VARIANT,
@@ -74,6 +76,8 @@ static enum weir_status open_engine(struct service *service, struct weir_error *
     struct engine_options options = {
         .devices = {.choice = choices[config->device],
                     .gpu_count = (int)config->gpu_count,
+                    .cuda_module = config->cuda_module,
+                    .allow_simulated = config->allow_simulated != 0,
                     .cpu_threads = (int)config->cpu_threads,
                     .precision = precisions[config->precision],
                     .invariance = invariances[config->invariance]},
@@ -88,7 +92,7 @@ static enum weir_status open_engine(struct service *service, struct weir_error *
     if (status != WEIR_OK)
         return status;
     struct engine_status engine;
-    char reason[200], description[200];
+    char reason[700], description[200];
     engine_status(service->engine, &engine);
     log_event(engine.device_fell_back ? LOG_WARN : LOG_INFO, engine.device_fell_back ? "device_fallback" : "device",
               "device=%s count=%d reason=%s description=%s", engine.device, engine.device_count,

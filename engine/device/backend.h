@@ -15,14 +15,7 @@ struct backend;       /* one device */
 struct backend_model; /* one loaded plan on it, with its slots */
 
 /* TF32 and FP16 are the GPU's, INT8 is the CPU's. Sums are float32 in all of them. */
-enum backend_precision {
-    BACKEND_FP32,
-    BACKEND_BF16,
-    BACKEND_INT8,
-    BACKEND_TF32,
-    BACKEND_FP16,
-    BACKEND_PRECISIONS
-};
+enum backend_precision { BACKEND_FP32, BACKEND_BF16, BACKEND_INT8, BACKEND_TF32, BACKEND_FP16, BACKEND_PRECISIONS };
 
 /* May a row's bits depend on how many rows share its batch? BUCKET: batches are filled up to 1, 4, 16, 64... rows, so
  * there are few forms; STRICT: the bits are the same for every batch size and place in it. */

@@ -123,10 +123,11 @@ DENSE_INLINE void multiply(const struct tile *tile, int rows, int vectors) {
     }
     for (; k < depth; k++, x++, w += panel)
         add_all(x, inner, w, sums, rows, vectors);
-    if (tile->clears)
+    if (tile->clears) {
 #pragma GCC unroll 6
         for (int i = 0; i < rows; i++)
             clear(sums[i], vectors);
+    }
 #pragma GCC unroll 6
     for (int i = 0; i < rows; i++)
         store(tile->to + (size_t)i * tile->to_stride, sums[i], vectors);

@@ -6,8 +6,10 @@
 #include <cstring>
 #include <ctime>
 
+static double_core *core_make(void);
+
 /* Never destroyed: streams' threads run until the process is gone. */
-struct double_core &core = *new double_core{};
+struct double_core &core = *core_make();
 
 static thread_local cudaError_t last_error;
 static thread_local int current_device;
@@ -188,13 +190,13 @@ void cuda_double_release(void) {
     core.lock.wake();
 }
 
-struct cuda_double_counts cuda_double_counts(void) {
+struct cuda_double_counts cuda_double_read(void) {
     core_guard guard;
     return core.counts;
 }
 
 unsigned long cuda_double_report(void) {
-    struct cuda_double_counts counts = cuda_double_counts();
+    struct cuda_double_counts counts = cuda_double_read();
     unsigned long sum = 0;
 #define CORE_REPORT(name, text)                                                                                        \
     if (counts.name != 0)                                                                                              \
@@ -206,31 +208,31 @@ unsigned long cuda_double_report(void) {
     return sum;
 }
 
-/* "name:nth" or "name:nth:error". */
-static void plan_from_text(const char *what, char *text) {
-    char *name = text, *save = nullptr;
-    name = strtok_r(text, ":", &save);
+/* "name:nth" or "name:nth:error"; '_' stands for a space. */
+static void plan_from_text(double_core *made, const char *what, char *text) {
+    char *save = nullptr;
+    std::string name = strtok_r(text, ":", &save);
     const char *nth_text = strtok_r(nullptr, ":", &save), *error_text = strtok_r(nullptr, ":", &save);
     unsigned long nth = nth_text != nullptr ? strtoul(nth_text, nullptr, 10) : 1;
-    int error = error_text != nullptr ? atoi(error_text) : 700;
+    int error = error_text != nullptr ? atoi(error_text) : int(cudaErrorIllegalAddress);
+    std::string spaced = name;
+    for (char &letter : spaced)
+        letter = letter == '_' ? ' ' : letter;
     if (strcmp(what, "fail_call") == 0)
-        cuda_double_fail_call(name, nth, error);
+        made->failing_calls[name] = failure{nth, error};
     else if (strcmp(what, "fail_operation") == 0)
-        cuda_double_fail_operation(name, nth, error);
+        made->failing_operations[name] = made->failing_operations[spaced] = failure{nth, error};
     else
-        cuda_double_hang_operation(name, nth);
+        made->hanging_operations[name] = made->hanging_operations[spaced] = nth;
 }
 
 static void set_from_text(struct cuda_double_config *config, const char *name, long value) {
     struct {
         const char *name;
         int *at;
-    } numbers[] = {{"devices", &config->devices},
-                   {"driver", &config->driver_version},
-                   {"error", &config->initial_error},
-                   {"major", &config->major},
-                   {"minor", &config->minor},
-                   {"fiber_order", &config->fiber_order}};
+    } numbers[] = {{"devices", &config->devices},     {"driver", &config->driver_version},
+                   {"error", &config->initial_error}, {"major", &config->major},
+                   {"minor", &config->minor},         {"fiber_order", &config->fiber_order}};
     for (auto &number : numbers) {
         if (strcmp(name, number.name) == 0)
             *number.at = int(value);
@@ -247,24 +249,23 @@ static void set_from_text(struct cuda_double_config *config, const char *name, l
         config->free_waits = value != 0;
 }
 
-/* '=' ends a name, a space an entry; in an operation's name a space is written as '_' or as itself is not possible. */
-static void __attribute__((constructor)) configure_from_environment(void) {
-    core.config = cuda_double_defaults();
+static double_core *core_make(void) {
+    double_core *made = new double_core{};
+    made->config = cuda_double_defaults();
     const char *text = getenv("WEIR_CUDA_DOUBLE");
-    if (text == nullptr)
-        return;
-    std::string copy(text);
+    std::string copy(text != nullptr ? text : "");
     char *save = nullptr;
     for (char *entry = strtok_r(&copy[0], " ", &save); entry != nullptr; entry = strtok_r(nullptr, " ", &save)) {
         char *value = strchr(entry, '=');
-        if (value == nullptr)
+        if (value == nullptr || value[1] == '\0')
             continue;
         *value++ = '\0';
         if (strncmp(entry, "fail_", 5) == 0 || strncmp(entry, "hang_", 5) == 0)
-            plan_from_text(entry, value);
+            plan_from_text(made, entry, value);
         else
-            set_from_text(&core.config, entry, strtol(value, nullptr, 10));
+            set_from_text(&made->config, entry, strtol(value, nullptr, 10));
     }
+    return made;
 }
 
 extern "C" {

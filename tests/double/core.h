@@ -2,87 +2,14 @@
 #ifndef WEIR_TESTS_DOUBLE_CORE_H
 #define WEIR_TESTS_DOUBLE_CORE_H
 
-#include <cuda_runtime_api.h>
-#include <pthread.h>
-
-#include <deque>
-#include <functional>
 #include <map>
-#include <memory>
 #include <set>
 #include <string>
 #include <vector>
 
 #include "tests/double/cuda_double.h"
+#include "tests/double/objects.h"
 #include "tests/double/sanitizers.h"
-
-/* What a stream runs. host: an event, a wait or a host function, which no device error stops from being counted down but
- * which is not the GPU's own work. */
-struct operation_node {
-    std::string name;
-    bool host;
-    std::function<void()> run;
-};
-
-struct queued_operation {
-    operation_node node;
-    char sync; /* from the thread that enqueued it to the stream's thread */
-};
-
-struct capture {
-    cudaStreamCaptureMode mode;
-    pthread_t thread;
-    bool invalid;
-    CUgraph_st *graph;
-};
-
-struct CUstream_st {
-    std::deque<queued_operation *> queue;
-    unsigned long enqueued, done;
-    int device;
-    unsigned flags;
-    bool stop, ended;  /* ended: its thread no longer touches it */
-    char sync;         /* from its thread to whoever waits for it */
-    capture *captured; /* NULL: not capturing */
-};
-
-/* Shared with the operations that record it and wait for it, which may outlive the handle. */
-struct event_state {
-    unsigned flags;
-    int device;
-    unsigned long recorded, done;
-    double time_ms;
-    char sync;
-    CUstream_st *captured_in; /* its last record was captured there */
-};
-
-struct CUevent_st {
-    std::shared_ptr<event_state> state;
-};
-
-struct CUgraph_st {
-    std::vector<operation_node> nodes;
-};
-
-struct CUgraphExec_st {
-    std::vector<operation_node> nodes;
-    size_t bytes;
-    int device, running;
-    CUstream_st *last;
-};
-
-struct CUmemPoolHandle_st {
-    int device;
-    unsigned long long threshold;
-    bool built_in;
-};
-
-struct memory_block {
-    size_t bytes, span, mapped; /* as asked for; counted; of address space */
-    int device;
-    unsigned flags;
-    bool registered; /* host memory of somebody else's */
-};
 
 struct device_state {
     bool context;
@@ -113,6 +40,7 @@ struct double_core {
     std::map<std::string, failure> failing_calls, failing_operations;
     std::map<std::string, unsigned long> hanging_operations, calls;
     bool released; /* hanging operations end */
+    int threads;   /* of streams, destroyed ones included */
     int open;      /* operations at work, while which device memory can be reached */
 };
 

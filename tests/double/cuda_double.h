@@ -83,14 +83,14 @@ void cuda_double_fail_call(const char *function, unsigned long nth, int error);
 /* Calls of the function ("*": any) since the reset. */
 unsigned long cuda_double_calls(const char *function);
 
-/* The nth operation of that name from now on (1: the next to begin) does not run: the device is in error for good. name:
- * a kernel's, "product", "copy to device", "copy to host", "copy on device", "fill", or "*" for any of these. */
+/* The nth operation of that name from now on (1: the next to begin) does not run: the device is in error for good.
+ * name: a kernel's, "product", "copy to device", "copy to host", "copy on device", "fill", or "*" for any of these. */
 void cuda_double_fail_operation(const char *name, unsigned long nth, int error);
 /* Likewise, but it never ends, until a reset or cuda_double_release. */
 void cuda_double_hang_operation(const char *name, unsigned long nth);
 void cuda_double_release(void);
 
-struct cuda_double_counts cuda_double_counts(void);
+struct cuda_double_counts cuda_double_read(void);
 /* Prints to stderr what is alive and what was misused; returns how much that is, 0 for a correct program's end. */
 unsigned long cuda_double_report(void);
 
@@ -98,9 +98,9 @@ unsigned long cuda_double_report(void);
 bool cuda_double_is_device(const void *at, size_t bytes);
 bool cuda_double_is_pinned(const void *at, size_t bytes);
 
-/* In a process that cannot call these, the environment says the same, read when the double is loaded:
- * WEIR_CUDA_DOUBLE="devices=2 driver=13000 error=100 memory_mib=64 delay_us=50 protect=1 fail_call=cudaMalloc:3:2
- * fail_operation=product:7:700 hang_operation=product:9". */
+/* In a process that cannot call these, the environment says the same, read when the double is loaded; '_' stands for a
+ * space in an operation's name: WEIR_CUDA_DOUBLE="devices=2 driver=13000 error=100 memory_mib=64 delay_us=50 protect=1
+ * fail_call=cudaMalloc:3:2 fail_operation=copy_to_host:7:700 hang_operation=product:9". */
 
 #ifdef __cplusplus
 }

@@ -26,9 +26,9 @@ struct cuda_on_cpu_place {
 /* The running thread's. */
 const struct cuda_on_cpu_place *cuda_on_cpu_here(void);
 #define threadIdx (cuda_on_cpu_here()->thread)
-#define blockIdx (cuda_on_cpu_here()->block)
-#define blockDim (cuda_on_cpu_here()->block_dim)
-#define gridDim (cuda_on_cpu_here()->grid_dim)
+#define blockIdx  (cuda_on_cpu_here()->block)
+#define blockDim  (cuda_on_cpu_here()->block_dim)
+#define gridDim   (cuda_on_cpu_here()->grid_dim)
 enum { warpSize = 32 };
 
 /* Shared memory, filled with 0xFF before every block; the same key gives the same memory within a block. */
@@ -56,8 +56,8 @@ std::function<void()> cuda_on_cpu_bind(void (*kernel)(Parameters...), Arguments.
 
 /* file and line: of the barrier or shuffle, for messages. */
 void cuda_on_cpu_barrier(const char *file, int line);
-/* Gives the value of `bytes` at mine to the warp and copies that of the lane to out. Out-of-range lanes: out = mine.
- * bytes: at most 16. */
+/* Gives the value of `bytes` (at most 16) at mine to the warp and copies that of the lane to out: 0xFF if the block has
+ * no such thread. lane below 0: the mask was not the whole warp's, which is not supported: aborts. */
 void cuda_on_cpu_exchange(const void *mine, void *out, size_t bytes, int lane, const char *file, int line);
 int cuda_on_cpu_lane(void);
 

@@ -1,5 +1,6 @@
 /* What the double tells the sanitizers, where one is linked. The double itself is compiled without instrumentation and
- * locks with raw futexes, so that ThreadSanitizer sees no ordering but those that CUDA promises, declared here by hand. */
+ * locks with raw futexes, so that ThreadSanitizer sees no ordering but those that CUDA promises, declared here by hand.
+ */
 #ifndef WEIR_TESTS_DOUBLE_SANITIZERS_H
 #define WEIR_TESTS_DOUBLE_SANITIZERS_H
 
@@ -66,11 +67,11 @@ static inline void unpoison(const void *at, size_t bytes) {
 
 /* A lock with one condition, made of futexes. While it is held the thread's accesses are the double's own affair. */
 struct hidden_lock {
-    std::atomic<int> state{0}, changes{0};
+    std::atomic<int> state{0}, changes{0}, sleepers{0};
 
     static long futex(std::atomic<int> *word, int operation, int value) {
-        return syscall(SYS_futex, reinterpret_cast<int *>(word), operation | FUTEX_PRIVATE_FLAG, value, nullptr, nullptr,
-                       0);
+        return syscall(SYS_futex, reinterpret_cast<int *>(word), operation | FUTEX_PRIVATE_FLAG, value, nullptr,
+                       nullptr, 0);
     }
 
     static void ignore_begin() {
@@ -105,14 +106,18 @@ struct hidden_lock {
     /* Returns after a wake, or at once for no reason. Held before and after. */
     void wait() {
         int seen = changes.load();
+        sleepers.fetch_add(1);
         unlock();
         futex(&changes, FUTEX_WAIT, seen);
         lock();
+        sleepers.fetch_sub(1);
     }
 
+    /* Held. */
     void wake() {
         changes.fetch_add(1);
-        futex(&changes, FUTEX_WAKE, INT_MAX);
+        if (sleepers.load() != 0)
+            futex(&changes, FUTEX_WAKE, INT_MAX);
     }
 };
 

@@ -34,6 +34,18 @@ Test(inventory, cuda_without_a_gpu_is_refused_by_name) {
     cr_assert_not_null(strstr(err.text, "device cuda: "));
 }
 
+Test(inventory, a_module_that_is_not_there_is_named) {
+    struct inventory_options options = {
+        .choice = INVENTORY_CUDA, .gpu_count = 1, .cuda_module = "/nowhere/weir_cuda.so"};
+    cr_assert_eq(inventory_open(&options, &inventory, &err), WEIR_DEVICE);
+    cr_assert_not_null(strstr(err.text, "/nowhere/weir_cuda.so"), "%s", err.text);
+    options.choice = INVENTORY_AUTO;
+    options.cpu_threads = 1;
+    cr_assert_eq(inventory_open(&options, &inventory, &err), WEIR_OK);
+    cr_assert(inventory.fell_back && strstr(inventory.reason, "/nowhere/weir_cuda.so"), "%s", inventory.reason);
+    inventory_release(&inventory);
+}
+
 Test(inventory, more_threads_than_there_are_processors_are_cut) {
     struct inventory_options options = {.choice = INVENTORY_CPU, .cpu_threads = 100000};
     cr_assert_eq(inventory_open(&options, &inventory, &err), WEIR_OK);

@@ -228,6 +228,21 @@ Test(backend_cpu, int8_is_for_models_that_were_quantized) {
     cr_assert_null(refused);
 }
 
+Test(backend_cpu, precisions_of_gpus_are_refused) {
+    static const enum backend_precision refused_ones[] = {BACKEND_TF32, BACKEND_FP16};
+    make_plan();
+    for (size_t i = 0; i < 2; i++) {
+        struct backend_model *refused = NULL;
+        const struct backend_options options = {.precision = refused_ones[i]};
+        struct backend *cpu;
+        cr_assert_eq(backend_cpu_open(&options, &cpu, &err), WEIR_OK);
+        cr_assert_eq(cpu->ops->load(cpu, plan, 4, &refused, &err), WEIR_UNSUPPORTED);
+        cr_assert_not_null(strstr(err.text, "precision tf32 and fp16 are for GPUs"));
+        cr_assert_null(refused);
+        cpu->ops->close(cpu);
+    }
+}
+
 Test(backend_cpu, bfloat16_is_near_or_refused) {
     if (backend_cpu_dnnl_has_bf16()) {
         load((struct backend_options){.precision = BACKEND_BF16});
