@@ -49,6 +49,7 @@ struct job {
     /* The engine's own. */
     uint32_t batch_rows_limit; /* most rows of a batch of this version */
     struct job *prev, *next;
+    bool is_trial; /* taken although it is expected late: it runs as long as its deadline has not passed */
     uint32_t rows_taken, rows_done;
     uint32_t parts_out;
     bool queued;

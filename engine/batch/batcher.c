@@ -48,6 +48,7 @@ struct batcher {
     int64_t free_ns[FORECAST_MAX_DEVICES]; /* when a device is expected to be free */
     double arrival_rate;                   /* rows a nanosecond, of late */
     int64_t arrival_ns;
+    struct forecast_trials trials;
     double short_deadline_ns;   /* a low quantile of the time that jobs have; 0 before the first */
     _Atomic uint32_t published; /* rows that a device may know of; read without the lock only as a hint */
     bool stopped;
@@ -58,8 +59,7 @@ struct batcher *batcher_create(const struct batcher_options *options) {
     if (!batcher)
         return NULL;
     batcher->options = *options;
-    if (batcher->options.device_count < 1)
-        batcher->options.device_count = 1;
+    batcher->options.device_count = options->device_count < 1 ? 1 : options->device_count;
     assert(batcher->options.device_count <= FORECAST_MAX_DEVICES);
     pthread_condattr_t attributes;
     pthread_condattr_init(&attributes);
@@ -121,8 +121,7 @@ static void unlink_job(struct batcher *batcher, struct job *job) {
 }
 
 /* The most rows of a batch of this job's version now. Short deadlines make batches smaller: one that takes more than a
- * third of the time a job has leaves too little for waiting. But not so small that the fixed cost of a batch dominates.
- */
+ * third of the time a job has leaves too little for waiting. But its fixed cost must not dominate. */
 static uint32_t batch_rows_of(const struct batcher *batcher, const struct job *job) {
     uint32_t rows = batcher->options.batch_rows;
     if (rows > job->batch_rows_limit)
@@ -157,8 +156,9 @@ static uint32_t queued_ahead(const struct batcher *batcher, const struct job *jo
 
 /* Decides on a job; called with the lock. */
 static enum weir_status admit(struct batcher *batcher, const struct job *job, int64_t now_ns, struct forecast *out,
-                              struct weir_error *err) {
+                              bool *is_trial, struct weir_error *err) {
     *out = (struct forecast){.done_ns = now_ns};
+    *is_trial = false;
     if (batcher->stopped)
         return weir_fail(err, WEIR_DRAINING, "the server is shutting down");
     const struct cost_model *costs = costs_of(job->version, 0, &job->dims);
@@ -174,14 +174,16 @@ static enum weir_status admit(struct batcher *batcher, const struct job *job, in
     forecast_make(&state, job->dims.rows, out);
     if (batcher->options.policy != BATCHER_PREDICT || costs->samples == 0)
         return WEIR_OK;
-    int64_t target_ns = batcher->options.queue_delay_target_ns;
-    if (target_ns == 0) {
-        target_ns = AUTO_TARGET_BATCHES * cost_model_predict(costs, state.batch_rows);
-        if (target_ns < AUTO_TARGET_LEAST_MS * CLOCK_NS_PER_MS)
-            target_ns = AUTO_TARGET_LEAST_MS * CLOCK_NS_PER_MS;
-    }
+    int64_t target_ns = batcher->options.queue_delay_target_ns, least_ns = AUTO_TARGET_LEAST_MS * CLOCK_NS_PER_MS;
+    int64_t batches_ns = AUTO_TARGET_BATCHES * cost_model_predict(costs, state.batch_rows);
+    if (target_ns == 0)
+        target_ns = batches_ns > least_ns ? batches_ns : least_ns;
     double needed_ns = (double)(out->done_ns - now_ns + batcher->options.max_queue_delay_ns) * SLACK;
-    if (needed_ns > (double)(job->deadline_ns - now_ns))
+    bool is_late = needed_ns > (double)(job->deadline_ns - now_ns);
+    if (is_late && batcher->queued_jobs == 0 && batcher->running_rows == 0 && job->deadline_ns > now_ns)
+        *is_trial =
+            forecast_try(&batcher->trials, cost_table_knows(version_costs(job->version, 0), &job->dims), now_ns);
+    if (is_late && !*is_trial)
         return weir_fail(err, WEIR_TOO_LATE, "the answer would take about %lld us, %lld us are left",
                          (long long)needed_ns / 1000, (long long)(job->deadline_ns - now_ns) / 1000);
     /* A device that stalls says nothing about the length of the queue: that is the deadlines' business, above. */
@@ -193,7 +195,8 @@ static enum weir_status admit(struct batcher *batcher, const struct job *job, in
 enum weir_status batcher_admit(struct batcher *batcher, const struct job *job, int64_t now_ns, struct forecast *out,
                                struct weir_error *err) {
     pthread_mutex_lock(&batcher->lock);
-    enum weir_status status = admit(batcher, job, now_ns, out, err);
+    bool is_trial;
+    enum weir_status status = admit(batcher, job, now_ns, out, &is_trial, err);
     pthread_mutex_unlock(&batcher->lock);
     return status;
 }
@@ -222,16 +225,14 @@ enum weir_status batcher_add(struct batcher *batcher, struct job *job, int64_t n
     struct forecast forecast;
     job->submitted_ns = now_ns;
     job->started_ns = 0;
-    job->rows_taken = job->rows_done = 0;
-    job->parts_out = 0;
-    job->status = WEIR_OK;
-    job->error.status = WEIR_OK;
+    job->rows_taken = job->rows_done = job->parts_out = 0;
+    job->status = job->error.status = WEIR_OK;
     job->error.text[0] = 0;
     job->ending = false;
     job->next = NULL;
     pthread_mutex_lock(&batcher->lock);
     note_arrival(batcher, job, now_ns);
-    enum weir_status status = admit(batcher, job, now_ns, &forecast, err);
+    enum weir_status status = admit(batcher, job, now_ns, &forecast, &job->is_trial, err);
     if (status == WEIR_OK) {
         job->expected_ns = costs_of(job->version, 0, &job->dims)->samples > 0 ? forecast.done_ns : 0;
         link_job(batcher, job);
@@ -329,7 +330,7 @@ static void fill(struct batcher *batcher, struct batch *batch, int64_t now_ns) {
             room = rows < batch->capacity ? rows : batch->capacity;
             end_ns = batch_end_ns(batcher, job, room, now_ns);
         }
-        if (job->status != WEIR_OK || job->deadline_ns <= end_ns) {
+        if (job->status != WEIR_OK || job->deadline_ns <= (job->is_trial ? now_ns : end_ns)) {
             drop(batcher, batch, job, job->deadline_ns <= now_ns ? WEIR_DEADLINE : WEIR_TOO_LATE);
             continue;
         }

@@ -1,5 +1,11 @@
 #include "engine/batch/forecast.h"
 
+#include "engine/clock.h"
+
+/* Refusals before a trial, the time between two trials, and for how long one stands: the same job asks twice, when its
+ * head has come and when it is complete. */
+enum { TRIAL_REFUSALS = 8, TRIAL_MS = 1000, TRIAL_STANDS_MS = 50 };
+
 /* Runs a batch of `rows` rows on the device that is free first; returns when it begins. */
 static int64_t run(int64_t *free_ns, int devices, int64_t took_ns) {
     int first = 0;
@@ -47,4 +53,16 @@ void forecast_make(const struct forecast_state *state, uint32_t rows, struct for
     }
     out->wait_ns = begin_ns - state->now_ns;
     out->done_ns = end_ns;
+}
+
+bool forecast_try(struct forecast_trials *trials, bool known, int64_t now_ns) {
+    int64_t since_ns = now_ns - trials->tried_ns;
+    if (!known || since_ns < TRIAL_STANDS_MS * CLOCK_NS_PER_MS)
+        return true;
+    if (trials->refused < TRIAL_REFUSALS || since_ns < (int64_t)TRIAL_MS * CLOCK_NS_PER_MS) {
+        trials->refused++;
+        return false;
+    }
+    *trials = (struct forecast_trials){.tried_ns = now_ns};
+    return true;
 }

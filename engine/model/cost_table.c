@@ -40,6 +40,10 @@ const struct cost_model *cost_table_find(const struct cost_table *table, const s
     return &table->entries[find(table, dims)].model;
 }
 
+bool cost_table_knows(const struct cost_table *table, const struct tensor_dims *dims) {
+    return table->clock > 0 && tensor_dims_share(&table->entries[find(table, dims)].dims, dims);
+}
+
 static int oldest(const struct cost_table *table) {
     int best = 0;
     for (int i = 1; i < table->count; i++)

@@ -4,6 +4,7 @@
 #ifndef WEIR_ENGINE_MODEL_COST_TABLE_H
 #define WEIR_ENGINE_MODEL_COST_TABLE_H
 
+#include <stdbool.h>
 #include <stdint.h>
 
 #include "engine/model/cost_model.h"
@@ -30,6 +31,9 @@ void cost_table_init(struct cost_table *table, uint32_t largest_batch);
 /* The model of these free sizes, else that of the nearest (by the sum of the ratios' logarithms). Where dims holds no
  * free sizes, since they are not known yet, that of the sizes that ran last. */
 const struct cost_model *cost_table_find(const struct cost_table *table, const struct tensor_dims *dims);
+
+/* Has a batch of these free sizes run? */
+bool cost_table_knows(const struct cost_table *table, const struct tensor_dims *dims);
 
 /* A batch of dims took took_ns. Sizes that are new begin with the line of the nearest, scaled to what their first
  * batches took. */

@@ -2,6 +2,8 @@
 
 #include <criterion/criterion.h>
 
+#include "engine/clock.h"
+
 enum { LARGEST = 32 };
 
 static struct cost_model costs;
@@ -81,4 +83,23 @@ Test(forecast, the_device_that_is_free_first_takes_it) {
     forecast_make(&state, 1, &forecast);
     cr_assert_eq(forecast.wait_ns, 1000000);
     assert_done_in(1000000 + t(1));
+}
+
+Test(forecast, sizes_that_nothing_is_known_of_are_always_tried) {
+    struct forecast_trials trials = {0};
+    for (int i = 0; i < 100; i++)
+        cr_assert(forecast_try(&trials, false, i * CLOCK_NS_PER_MS));
+}
+
+Test(forecast, of_many_refused_jobs_one_a_second_is_tried_and_may_ask_twice) {
+    struct forecast_trials trials = {0};
+    int64_t begin_ns = 100 * CLOCK_NS_PER_S;
+    int tried = 0, tries[3];
+    for (int ms = 0; ms < 2900; ms += 10)
+        if (forecast_try(&trials, true, begin_ns + (int64_t)ms * CLOCK_NS_PER_MS) &&
+            (tried == 0 || ms > tries[tried - 1] + 100))
+            tries[tried++] = ms;
+    cr_assert_eq(tried, 3, "%d", tried);
+    cr_assert(tries[0] == 80 && tries[1] == 1080 && tries[2] == 2080, "%d %d %d", tries[0], tries[1], tries[2]);
+    cr_assert(!forecast_try(&trials, true, begin_ns + (int64_t)2900 * CLOCK_NS_PER_MS));
 }

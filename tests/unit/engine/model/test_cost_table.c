@@ -28,6 +28,15 @@ static int64_t predict(uint32_t rows, int64_t size) {
     return cost_model_predict(cost_table_find(&table, &dims), rows);
 }
 
+Test(cost_table, sizes_are_known_once_a_batch_of_them_has_run) {
+    struct tensor_dims seven = sized(1, 7), nine = sized(1, 9);
+    cr_assert_not(cost_table_knows(&table, &seven));
+    learn(1, 7, MS);
+    cr_assert(cost_table_knows(&table, &seven));
+    cr_assert_not(cost_table_knows(&table, &nine));
+    cr_assert_not(cost_table_knows(&table, &(struct tensor_dims){.rows = 1}), "sizes that have not come yet");
+}
+
 Test(cost_table, an_empty_table_knows_nothing) {
     cr_assert_eq(predict(1, 7), 0);
     cr_assert_eq(cost_table_find(&table, &(struct tensor_dims){.rows = 1})->samples, 0);
