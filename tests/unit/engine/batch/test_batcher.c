@@ -354,8 +354,8 @@ Test(batcher, of_many_refused_jobs_an_idle_device_tries_one) {
     struct fake_job job;
     int refused = 0;
     fake_job_init(&job, ROWS, 0);
-    for (learn_costs(); try(&job, 5) == WEIR_TOO_LATE && refused < 100)
-        refused++;
+    for (learn_costs(); try(&job, 5) == WEIR_TOO_LATE && refused < 100; refused++)
+        continue;
     cr_assert_eq(refused, 8);
     cr_assert(batcher_take(batcher, 0, &batch, false));
     end();
