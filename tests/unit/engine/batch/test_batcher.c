@@ -35,6 +35,14 @@ static int end(void) {
     return batcher_end(batcher, &batch, clock_now_ns());
 }
 
+/* Runs or drops what is still queued. */
+static void end_all(void) {
+    do {
+        end();
+        batcher_end_dropped(&batch, clock_now_ns());
+    } while (batcher_take(batcher, 0, &batch, false) || batch.dropped);
+}
+
 Test(batcher, jobs_leave_in_the_order_they_came) {
     struct fake_job jobs[3];
     for (int i = 0; i < 3; i++) {
@@ -347,7 +355,7 @@ Test(batcher, an_idle_device_tries_sizes_that_nothing_is_known_of_and_a_busy_one
     cr_assert_eq(try(&first, 5), WEIR_OK, "ten milliseconds are those of other sizes");
     cr_assert_eq(try(&second, 5), WEIR_TOO_LATE);
     cr_assert(batcher_take(batcher, 0, &batch, false), "it runs although it is expected late");
-    end();
+    end_all();
 }
 
 Test(batcher, of_many_refused_jobs_an_idle_device_tries_one) {
@@ -358,7 +366,7 @@ Test(batcher, of_many_refused_jobs_an_idle_device_tries_one) {
         continue;
     cr_assert_eq(refused, 8);
     cr_assert(batcher_take(batcher, 0, &batch, false));
-    end();
+    end_all();
 }
 
 Test(batcher, a_job_that_became_late_in_the_queue_is_not_computed) {
@@ -383,9 +391,7 @@ Test(batcher, short_deadlines_make_smaller_batches) {
     }
     cr_assert(batcher_take(batcher, 0, &batch, false));
     cr_assert_leq(batch.rows, 5, "7 ms, a third of the deadlines, is a batch of five");
-    end();
-    while (batcher_take(batcher, 0, &batch, false))
-        end();
+    end_all();
 }
 
 Test(batcher, fifo_refuses_nothing) {
