@@ -115,12 +115,3 @@ void reply_error(struct exchange *exchange, const struct reply_error *error, con
                                  .close = error->close,
                              });
 }
-
-void reply_failure(struct exchange *exchange, const struct weir_error *err, const char *headers) {
-    enum reason reason;
-    int code = reply_code(err->status, &reason);
-    reply_error(exchange,
-                &(struct reply_error){
-                    .code = code, .reason = reason, .headers = headers, .retry_after_ms = code == 503 ? 1000 : 0},
-                "%s", err->text);
-}

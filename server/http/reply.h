@@ -23,7 +23,4 @@ struct reply_error {
 void reply_error(struct exchange *exchange, const struct reply_error *error, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
 
-/* Answers with the code and reason of err->status. headers: further lines, or NULL. */
-void reply_failure(struct exchange *exchange, const struct weir_error *err, const char *headers);
-
 #endif
