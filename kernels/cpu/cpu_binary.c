@@ -233,10 +233,3 @@ operation_function cpu_binary_find(const struct operation *operation, const stru
                                    const struct view *outputs) {
     return tile_function(operation->binary, inputs[0].element, inputs[1].element, outputs->element) ? run : NULL;
 }
-
-void cpu_binary_compute(enum binary_kind kind, const float *a, const float *b, float *y, size_t count) {
-    struct operands operands = {kind, a, b, y};
-    struct cpu_broadcast_tile tile = {.rows = 1, .cols = count};
-    if (count > 0)
-        arithmetic_tile(&operands, &tile);
-}

@@ -9,8 +9,4 @@
 operation_function cpu_binary_find(const struct operation *operation, const struct view *inputs,
                                    const struct view *outputs);
 
-/* y[i] = a[i] op b[i], i < count, on the calling thread, for a kind that gives F32 and cpu_binary_find has. y may be a
- * or b. */
-void cpu_binary_compute(enum binary_kind kind, const float *a, const float *b, float *y, size_t count);
-
 #endif
