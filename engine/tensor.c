@@ -102,42 +102,6 @@ bool tensor_dims_share(const struct tensor_dims *a, const struct tensor_dims *b)
     return a->free_count == b->free_count && memcmp(a->free, b->free, (size_t)a->free_count * sizeof a->free[0]) == 0;
 }
 
-/* Copies count specs; names that could not be copied are NULL. */
-static struct tensor_spec *copy_specs(const struct tensor_spec *specs, int count) {
-    struct tensor_spec *copy = calloc(count > 0 ? (size_t)count : 1, sizeof *copy);
-    for (int i = 0; copy && i < count; i++) {
-        copy[i] = specs[i];
-        copy[i].name = strdup(specs[i].name);
-    }
-    return copy;
-}
-
-static bool specs_complete(const struct tensor_spec *specs, int count) {
-    for (int i = 0; specs && i < count; i++)
-        if (!specs[i].name)
-            return false;
-    return specs != NULL;
-}
-
-bool signature_copy(const struct signature *signature, struct signature *out) {
-    struct signature copy = {.inputs = copy_specs(signature->inputs, signature->input_count),
-                             .outputs = copy_specs(signature->outputs, signature->output_count)};
-    copy.input_count = copy.inputs ? signature->input_count : 0;
-    copy.output_count = copy.outputs ? signature->output_count : 0;
-    copy.shares_inputs = signature->shares_inputs;
-    bool complete = specs_complete(copy.inputs, copy.input_count) && specs_complete(copy.outputs, copy.output_count);
-    for (; complete && copy.free_count < signature->free_count; copy.free_count++) {
-        copy.free_names[copy.free_count] = strdup(signature->free_names[copy.free_count]);
-        if (!copy.free_names[copy.free_count])
-            break;
-    }
-    complete = complete && copy.free_count == signature->free_count;
-    if (!complete)
-        signature_release(&copy);
-    *out = copy;
-    return complete;
-}
-
 void signature_release(struct signature *signature) {
     for (int i = 0; i < signature->input_count; i++)
         free(signature->inputs[i].name);

@@ -94,8 +94,7 @@ struct tensor_shape tensor_spec_whole(const struct tensor_spec *spec, const stru
 /* Are the free sizes (not the rows) the same? */
 bool tensor_dims_share(const struct tensor_dims *a, const struct tensor_dims *b);
 
-/* Makes a copy with its own names. Returns false, leaving *out empty, if memory ran out. */
-bool signature_copy(const struct signature *signature, struct signature *out);
+/* Frees the names and the lists, which were allocated. */
 void signature_release(struct signature *signature);
 
 /* IEEE 754 binary16 and bfloat16 bit patterns to float32, exact. */

@@ -183,28 +183,3 @@ Test(tensor, a_bfloat16_is_the_upper_half_of_a_float32) {
     cr_assert(isnan(tensor_bf16_to_f32(0x7FC0)) != 0);
     cr_assert(tensor_bf16_to_f32(0x0001) == 0x1p-133F);
 }
-
-Test(tensor, a_copied_signature_stands_on_its_own) {
-    struct tensor_spec input = {.name = strdup("x"), .shape = {.rank = 2, .dims = {-1, 4}}, .row_elements = 4};
-    struct tensor_spec outputs[2] = {{.name = strdup("y")}, {.name = strdup("z")}};
-    struct signature signature = {.inputs = &input,
-                                  .outputs = outputs,
-                                  .input_count = 1,
-                                  .output_count = 2,
-                                  .free_names = {strdup("sequence")},
-                                  .free_count = 1,
-                                  .shares_inputs = true},
-                     copy;
-    cr_assert(signature_copy(&signature, &copy));
-    input.name[0] = 'q';
-    cr_assert_str_eq(copy.inputs[0].name, "x");
-    cr_assert_eq(copy.inputs[0].row_elements, 4);
-    cr_assert_eq(copy.output_count, 2);
-    cr_assert_str_eq(copy.outputs[1].name, "z");
-    cr_assert(copy.shares_inputs && copy.free_count == 1 && strcmp(copy.free_names[0], "sequence") == 0);
-    signature_release(&copy);
-    free(signature.free_names[0]);
-    free(input.name);
-    free(outputs[0].name);
-    free(outputs[1].name);
-}
