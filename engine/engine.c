@@ -144,6 +144,10 @@ struct version_info engine_describe(const struct version *version) {
     };
 }
 
+const char *engine_report(const struct version *version, int device) {
+    return version_report(version, device);
+}
+
 struct engine_costs engine_costs(struct engine *engine, struct version *version) {
     struct cost_model model = batcher_costs(engine->batcher, version, 0);
     struct engine_costs costs = {.deviation_ns = model.deviation_ns};

@@ -71,6 +71,10 @@ struct version_info {
 };
 struct version_info engine_describe(const struct version *version);
 
+/* What device number `device` tells of the version: its memory plan, whether rows' bits depend on their batch; "" if
+ * nothing. */
+const char *engine_report(const struct version *version, int device);
+
 /* Would this job be taken now? Only version, dims, deadline_ns and priority are looked at; what is not known yet may be
  * left out: one row, no free sizes. *wait_ns is how long it would wait for its turn, whatever the answer. Errors:
  * TOO_LATE (it is not expected to be done in time), BUSY (the wait is over the delay target), DRAINING. thread: any. */

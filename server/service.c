@@ -221,6 +221,12 @@ static void report_loaded(struct service *service) {
     if (info.batching[0])
         log_event(LOG_INFO, "model_batch_of_one", "model=%s version=%llu reason=%s", info.model_name,
                   (unsigned long long)info.number, log_quote(info.batching, quoted, sizeof quoted));
+    struct engine_status engine;
+    engine_status(service->engine, &engine);
+    for (int i = 0; i < engine.device_count; i++)
+        if (engine_report(version, i)[0])
+            log_event(LOG_INFO, "model_on_device", "model=%s version=%llu device=%d report=%s", info.model_name,
+                      (unsigned long long)info.number, i, log_quote(engine_report(version, i), quoted, sizeof quoted));
     engine_release(version);
 }
 

@@ -1,6 +1,7 @@
 #include "engine/model/model.h"
 
 #include <stdatomic.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -9,7 +10,7 @@
 #include "engine/graph/plan.h"
 #include "engine/model/cost_table.h"
 
-enum { LONG_NS = 50 * CLOCK_NS_PER_MS };
+enum { LONG_NS = 50 * CLOCK_NS_PER_MS, REPORT_BYTES = 400 };
 
 struct version {
     atomic_uint references;
@@ -18,7 +19,8 @@ struct version {
     struct plan *plan; /* outlives the replicas */
     struct backend **devices;
     struct backend_model **replicas;
-    struct cost_table *costs; /* by device */
+    struct cost_table *costs;      /* by device */
+    char (*reports)[REPORT_BYTES]; /* by device */
     int device_count;
     uint32_t batch_rows;
     int64_t load_ns;
@@ -31,6 +33,7 @@ static void destroy(struct version *version) {
     plan_destroy(version->plan);
     free(version->replicas);
     free(version->costs);
+    free(version->reports);
     free(version->devices);
     free(version->model_name);
     free(version);
@@ -74,6 +77,20 @@ static enum weir_status warm_up(struct version *version, int device, uint32_t ro
     return status;
 }
 
+/* What the device says of its replica, in words. */
+static void note_report(struct version *version, int device) {
+    const struct backend_ops *ops = version->devices[device]->ops;
+    struct backend_report report = {.memory = ""};
+    if (!ops->report)
+        return;
+    ops->report(version->replicas[device], &report);
+    snprintf(version->reports[device], REPORT_BYTES, "%s%s%s", report.memory,
+             report.memory[0] && report.invariance_tested ? "; " : "",
+             !report.invariance_tested ? ""
+             : report.invariant        ? "tested: a row's bits do not depend on its batch"
+                                       : "tested: a row's bits depend on its batch");
+}
+
 /* Loads the plan onto every device and runs the row counts that will come first. */
 static enum weir_status load_replicas(struct version *version, struct weir_error *err) {
     for (int i = 0; i < version->device_count; i++) {
@@ -87,6 +104,7 @@ static enum weir_status load_replicas(struct version *version, struct weir_error
             status = warm_up(version, i, rows[r], err);
         if (status != WEIR_OK)
             return status;
+        note_report(version, i);
     }
     return WEIR_OK;
 }
@@ -118,8 +136,9 @@ enum weir_status version_load(const struct version_options *options, struct vers
     version->devices = calloc(count, sizeof(struct backend *));
     version->replicas = calloc(count, sizeof(struct backend_model *));
     version->costs = calloc(count, sizeof *version->costs);
+    version->reports = calloc(count, sizeof *version->reports);
     enum weir_status status = WEIR_OK;
-    if (!version->model_name || !version->devices || !version->replicas || !version->costs) {
+    if (!version->model_name || !version->devices || !version->replicas || !version->costs || !version->reports) {
         status = weir_fail(err, WEIR_NO_MEMORY, "%s: no memory", options->path);
         goto out;
     }
@@ -177,6 +196,10 @@ const char *version_batching(const struct version *version) {
 
 const char *version_notice(const struct version *version) {
     return plan_notice(version->plan);
+}
+
+const char *version_report(const struct version *version, int device) {
+    return version->reports[device];
 }
 
 int64_t version_load_ns(const struct version *version) {

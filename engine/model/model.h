@@ -43,6 +43,8 @@ uint32_t version_fixed_batch(const struct version *version);
 const char *version_batching(const struct version *version);
 /* plan_notice. */
 const char *version_notice(const struct version *version);
+/* What a device told of this version when it had loaded it (struct backend_report), in words; "" if nothing. */
+const char *version_report(const struct version *version, int device);
 /* How long loading took. */
 int64_t version_load_ns(const struct version *version);
 

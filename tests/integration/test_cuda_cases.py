@@ -46,6 +46,7 @@ class Simulated(unittest.TestCase):
             health = server.request("GET", "/health").json()["device"]
             self.assertIn("SIMULATED", json.dumps(health))
             self.assertFalse(health["fallback"])
+            self.assertRegex(server.events("model_on_device")[0], r"model=digits version=\d+ device=0 report=\"weights .*MiB")
             for _ in range(3):
                 given = server.request("POST", "/predict", asked).predictions
                 for mine, theirs in zip(given, wanted):

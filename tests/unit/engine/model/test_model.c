@@ -103,6 +103,7 @@ Test(model, costs_of_a_free_dimension_begin_with_the_sizes_of_the_warm_up) {
     const struct tensor_dims dims = {.rows = 8, .free_count = 1, .free = {100}};
     cr_assert_eq(load(model_files_free("7"), &version), WEIR_OK, "%s", err.text);
     cr_assert_eq(version_signature(version)->free_count, 1);
+    cr_assert_str_empty(version_report(version, 0), "the CPU has nothing to tell");
     const struct cost_table *costs = version_costs(version, 0);
     cr_assert_eq(costs->count, 1);
     cr_assert_gt(cost_model_predict(cost_table_find(costs, &dims), 8), 0, "the nearest is better than nothing");
