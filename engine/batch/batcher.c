@@ -8,21 +8,13 @@
 #include <string.h>
 #include <time.h>
 
+#include "engine/batch/job_list.h"
+#include "engine/batch/running.h"
 #include "engine/clock.h"
 #include "engine/model/cost_table.h"
 #include "engine/model/model.h"
 
-enum { SLOTS = 2 };
-
-/* What runs on a device: the batches of its slots, oldest first. */
-struct running {
-    struct {
-        int64_t taken_ns;
-        int64_t expected_ns; /* how long it was expected to take */
-    } batches[SLOTS];
-    int count;
-    int64_t ended_ns; /* when the last one ended */
-};
+enum { SPARE_JOBS = 64 };
 
 /* An estimate is trusted for this part of the time there is: it is wrong by a fifth now and then. */
 static const double SLACK = 1.2;
@@ -39,14 +31,13 @@ enum {
 struct batcher {
     struct batcher_options options;
     pthread_mutex_t lock;
-    pthread_cond_t more;      /* published rows, or the end */
-    struct job *first, *last; /* queued jobs; one that is partly taken goes to the end: its next rows wait their turn */
-    uint32_t queued_jobs, queued_rows, running_rows;
-    uint64_t turn_rows; /* rows that run before a newcomer's: of each queued job no more than a batch */
+    pthread_cond_t more;   /* published rows, or the end */
+    struct job_list queue; /* one that is partly taken goes to the end: its next rows wait their turn */
+    struct job_list spare; /* runs on devices that have nothing else to do */
+    uint32_t running_rows;
     uint32_t sleepers;
     struct running running[FORECAST_MAX_DEVICES];
-    int64_t free_ns[FORECAST_MAX_DEVICES]; /* when a device is expected to be free */
-    double arrival_rate;                   /* rows a nanosecond, of late */
+    double arrival_rate; /* rows a nanosecond, of late */
     int64_t arrival_ns;
     struct forecast_trials trials;
     double short_deadline_ns;   /* a low quantile of the time that jobs have; 0 before the first */
@@ -61,6 +52,7 @@ struct batcher *batcher_create(const struct batcher_options *options) {
     batcher->options = *options;
     batcher->options.device_count = options->device_count < 1 ? 1 : options->device_count;
     assert(batcher->options.device_count <= FORECAST_MAX_DEVICES);
+    batcher->queue.batch_rows = batcher->spare.batch_rows = options->batch_rows;
     pthread_condattr_t attributes;
     pthread_condattr_init(&attributes);
     pthread_condattr_setclock(&attributes, CLOCK_MONOTONIC);
@@ -73,7 +65,7 @@ struct batcher *batcher_create(const struct batcher_options *options) {
 void batcher_destroy(struct batcher *batcher) {
     if (!batcher)
         return;
-    assert(batcher->first == NULL);
+    assert(batcher->queue.first == NULL && batcher->spare.first == NULL);
     pthread_cond_destroy(&batcher->more);
     pthread_mutex_destroy(&batcher->lock);
     free(batcher);
@@ -84,40 +76,8 @@ static const struct cost_model *costs_of(struct version *version, int device, co
     return cost_table_find(version_costs(version, device), dims);
 }
 
-/* Rows of a queued job that run in its next turn. */
-static uint32_t turn_rows_of(const struct batcher *batcher, const struct job *job) {
-    uint32_t left = job->dims.rows - job->rows_taken;
-    return left < batcher->options.batch_rows ? left : batcher->options.batch_rows;
-}
-
-static void link_job(struct batcher *batcher, struct job *job) {
-    job->next = NULL;
-    job->prev = batcher->last;
-    if (batcher->last)
-        batcher->last->next = job;
-    else
-        batcher->first = job;
-    batcher->last = job;
-    job->queued = true;
-    batcher->queued_jobs++;
-    batcher->queued_rows += job->dims.rows - job->rows_taken;
-    batcher->turn_rows += turn_rows_of(batcher, job);
-}
-
-static void unlink_job(struct batcher *batcher, struct job *job) {
-    if (job->prev)
-        job->prev->next = job->next;
-    else
-        batcher->first = job->next;
-    if (job->next)
-        job->next->prev = job->prev;
-    else
-        batcher->last = job->prev;
-    job->prev = job->next = NULL;
-    job->queued = false;
-    batcher->queued_jobs--;
-    batcher->queued_rows -= job->dims.rows - job->rows_taken;
-    batcher->turn_rows -= turn_rows_of(batcher, job);
+static struct job_list *list_of(struct batcher *batcher, const struct job *job) {
+    return job->is_spare ? &batcher->spare : &batcher->queue;
 }
 
 /* The most rows of a batch of this job's version now. Short deadlines make batches smaller: one that takes more than a
@@ -134,14 +94,11 @@ static uint32_t batch_rows_of(const struct batcher *batcher, const struct job *j
     return cost_model_rows_within(costs, rows, limit_ns > least_ns ? limit_ns : least_ns);
 }
 
-/* When each device will be free. A batch that has run over its time is expected to take as much again as it is over: so
- * the estimate grows while a device stalls. Returns the least of these extra times. */
+/* When each device will be free. Returns the least time by which a device's batch has run over. */
 static int64_t free_times(const struct batcher *batcher, int64_t now_ns, int64_t *free_ns) {
-    int64_t least_ns = INT64_MAX;
+    int64_t least_ns = INT64_MAX, over_ns;
     for (int i = 0; i < batcher->options.device_count; i++) {
-        int64_t at_ns = batcher->free_ns[i];
-        int64_t over_ns = batcher->running[i].count > 0 && at_ns < now_ns ? now_ns - at_ns : 0;
-        free_ns[i] = over_ns > 0 ? now_ns + over_ns : at_ns;
+        free_ns[i] = running_free_ns(&batcher->running[i], now_ns, &over_ns);
         least_ns = over_ns < least_ns ? over_ns : least_ns;
     }
     return least_ns;
@@ -150,7 +107,7 @@ static int64_t free_times(const struct batcher *batcher, int64_t now_ns, int64_t
 /* Rows that run before the last of the job's. A job of one batch waits for one turn of each job ahead; a longer one
  * comes back to the queue's end, so that all that is there goes before its last rows. */
 static uint32_t queued_ahead(const struct batcher *batcher, const struct job *job) {
-    uint64_t rows = job->dims.rows <= batcher->options.batch_rows ? batcher->turn_rows : batcher->queued_rows;
+    uint64_t rows = job->dims.rows <= batcher->options.batch_rows ? batcher->queue.turn_rows : batcher->queue.rows;
     return rows < UINT32_MAX ? (uint32_t)rows : UINT32_MAX;
 }
 
@@ -180,7 +137,7 @@ static enum weir_status admit(struct batcher *batcher, const struct job *job, in
         target_ns = batches_ns > least_ns ? batches_ns : least_ns;
     double needed_ns = (double)(out->done_ns - now_ns + batcher->options.max_queue_delay_ns) * SLACK;
     bool is_late = needed_ns > (double)(job->deadline_ns - now_ns);
-    if (is_late && batcher->queued_jobs == 0 && batcher->running_rows == 0 && job->deadline_ns > now_ns)
+    if (is_late && batcher->queue.jobs == 0 && batcher->running_rows == 0 && job->deadline_ns > now_ns)
         *is_trial =
             forecast_try(&batcher->trials, cost_table_knows(version_costs(job->version, 0), &job->dims), now_ns);
     if (is_late && !*is_trial)
@@ -220,32 +177,76 @@ static void note_deadline(struct batcher *batcher, const struct job *job, int64_
         *low += (has_ns < *low ? 0.1 : 0.01) * (has_ns - *low); /* settles where a tenth is shorter */
 }
 
-enum weir_status batcher_add(struct batcher *batcher, struct job *job, int64_t now_ns, struct weir_error *err) {
+static void begin_job(struct job *job, int64_t now_ns) {
     assert(job->dims.rows > 0 && job->batch_rows_limit > 0 && job->done);
-    struct forecast forecast;
     job->submitted_ns = now_ns;
-    job->started_ns = 0;
+    job->started_ns = job->expected_ns = 0;
     job->rows_taken = job->rows_done = job->parts_out = 0;
     job->status = job->error.status = WEIR_OK;
     job->error.text[0] = 0;
-    job->ending = false;
+    job->ending = job->is_trial = job->is_spare = false;
     job->next = NULL;
+}
+
+enum weir_status batcher_add(struct batcher *batcher, struct job *job, int64_t now_ns, struct weir_error *err) {
+    struct forecast forecast;
+    begin_job(job, now_ns);
     pthread_mutex_lock(&batcher->lock);
     note_arrival(batcher, job, now_ns);
     enum weir_status status = admit(batcher, job, now_ns, &forecast, &job->is_trial, err);
     if (status == WEIR_OK) {
         job->expected_ns = costs_of(job->version, 0, &job->dims)->samples > 0 ? forecast.done_ns : 0;
-        link_job(batcher, job);
+        job_list_append(list_of(batcher, job), job);
         note_deadline(batcher, job, now_ns);
     }
     pthread_mutex_unlock(&batcher->lock);
     return status;
 }
 
+enum weir_status batcher_add_spare(struct batcher *batcher, struct job *job, int64_t now_ns, int64_t join_ns,
+                                   struct weir_error *err) {
+    enum weir_status status = WEIR_OK;
+    begin_job(job, now_ns);
+    pthread_mutex_lock(&batcher->lock);
+    if (batcher->stopped)
+        status = weir_fail(err, WEIR_DRAINING, "the server is shutting down");
+    else if (batcher->spare.jobs >= SPARE_JOBS && join_ns == INT64_MAX)
+        status = weir_fail(err, WEIR_BUSY, "the devices have no time to spare");
+    if (status == WEIR_OK) {
+        job->is_spare = true;
+        job->join_ns = join_ns;
+        job_list_append(&batcher->spare, job);
+    }
+    pthread_mutex_unlock(&batcher->lock);
+    return status;
+}
+
+/* Lets those spare jobs join the queue that have waited long enough. Returns when the next one will have; INT64_MAX:
+ * none. Called with the lock. */
+static int64_t join_queue(struct batcher *batcher, int64_t now_ns) {
+    int64_t next_ns = INT64_MAX;
+    for (struct job *job = batcher->spare.first, *next; job; job = next) {
+        next = job->next;
+        if (job->join_ns > now_ns && !batcher->stopped) {
+            next_ns = job->join_ns < next_ns ? job->join_ns : next_ns;
+            continue;
+        }
+        job_list_remove(&batcher->spare, job);
+        job->is_spare = false;
+        job_list_append(&batcher->queue, job);
+    }
+    return next_ns;
+}
+
+/* Rows for a device to take. Called with the lock. */
+static uint32_t waiting_rows(const struct batcher *batcher) {
+    return batcher->queue.rows + batcher->spare.rows;
+}
+
 void batcher_publish(struct batcher *batcher) {
     pthread_mutex_lock(&batcher->lock);
-    atomic_store_explicit(&batcher->published, batcher->queued_rows, memory_order_relaxed);
-    bool wake = batcher->sleepers > 0 && batcher->queued_rows > 0;
+    atomic_store_explicit(&batcher->published, waiting_rows(batcher), memory_order_relaxed);
+    bool wake = batcher->sleepers > 0 && waiting_rows(batcher) > 0;
     pthread_mutex_unlock(&batcher->lock);
     if (wake)
         pthread_cond_signal(&batcher->more);
@@ -254,7 +255,7 @@ void batcher_publish(struct batcher *batcher) {
 bool batcher_cancel(struct batcher *batcher, struct job *job) {
     pthread_mutex_lock(&batcher->lock);
     if (job->queued)
-        unlink_job(batcher, job);
+        job_list_remove(list_of(batcher, job), job);
     bool yours = job->parts_out == 0 && !job->ending;
     if (!yours && job->rows_taken < job->dims.rows && job->status == WEIR_OK)
         job->status = WEIR_CANCELLED; /* the rows never taken are not waited for */
@@ -264,7 +265,7 @@ bool batcher_cancel(struct batcher *batcher, struct job *job) {
 
 /* Moves a queued job that must not run to the batch's dropped list, or marks it if some of its rows are still out. */
 static void drop(struct batcher *batcher, struct batch *batch, struct job *job, enum weir_status status) {
-    unlink_job(batcher, job);
+    job_list_remove(list_of(batcher, job), job);
     if (job->status == WEIR_OK)
         job->status = status;
     if (job->parts_out > 0)
@@ -278,37 +279,26 @@ static void drop(struct batcher *batcher, struct batch *batch, struct job *job, 
 static int64_t batch_end_ns(const struct batcher *batcher, const struct job *job, uint32_t room, int64_t now_ns) {
     if (batcher->options.policy != BATCHER_PREDICT)
         return now_ns;
-    uint32_t rows = batcher->queued_rows < room ? batcher->queued_rows : room;
+    uint32_t rows = batcher->queue.rows < room ? batcher->queue.rows : room;
     return now_ns + cost_model_predict(costs_of(job->version, 0, &job->dims), rows);
 }
 
 /* Notes that the batch runs on its device from now on. */
 static void note_running(struct batcher *batcher, struct batch *batch, int64_t now_ns) {
-    struct running *running = &batcher->running[batch->device];
     int64_t took_ns = cost_model_predict(costs_of(batch->version, batch->device, &batch->dims), batch->rows);
-    assert(running->count < SLOTS);
-    int64_t *free_ns = &batcher->free_ns[batch->device];
-    *free_ns = (running->count > 0 && *free_ns > now_ns ? *free_ns : now_ns) + took_ns;
-    running->batches[running->count].taken_ns = now_ns;
-    running->batches[running->count].expected_ns = took_ns;
-    running->count++;
+    running_begin(&batcher->running[batch->device], now_ns, took_ns);
     batch->taken_ns = now_ns;
     batcher->running_rows += batch->rows;
 }
 
 /* Notes that the oldest batch of its device has ended, and learns from how long that took. */
 static void note_ended(struct batcher *batcher, const struct batch *batch, bool worked, int64_t now_ns) {
-    struct running *running = &batcher->running[batch->device];
-    int64_t begun_ns = batch->taken_ns > running->ended_ns ? batch->taken_ns : running->ended_ns;
-    running->ended_ns = now_ns;
-    running->count--;
-    running->batches[0] = running->batches[SLOTS - 1];
-    batcher->free_ns[batch->device] = now_ns + (running->count > 0 ? running->batches[0].expected_ns : 0);
+    int64_t took_ns = running_end(&batcher->running[batch->device], batch->taken_ns, now_ns);
     batcher->running_rows -= batch->rows;
     struct tensor_dims dims = batch->dims;
     dims.rows = batch->rows;
     if (worked)
-        cost_table_learn(version_costs(batch->version, batch->device), &dims, now_ns - begun_ns - batch->begin_ns);
+        cost_table_learn(version_costs(batch->version, batch->device), &dims, took_ns - batch->begin_ns);
 }
 
 /* May rows of this job run with those that the batch has? */
@@ -317,13 +307,14 @@ static bool may_join(const struct batch *batch, const struct job *job) {
            !version_signature(job->version)->shares_inputs;
 }
 
-/* Takes rows of the first job's version and free sizes, in order. Called with the lock. */
-static void fill(struct batcher *batcher, struct batch *batch, int64_t now_ns) {
+/* Takes rows of the first job's version and free sizes, in order. A spare job runs alone, so that it is short. Called
+ * with the lock. */
+static void fill(struct batcher *batcher, struct job_list *list, struct batch *batch, int64_t now_ns) {
     uint32_t room = batch->capacity;
     int64_t end_ns = now_ns;
-    for (struct job *job = batcher->first, *next; job && batch->rows < room; job = next) {
+    for (struct job *job = list->first, *next; job && batch->rows < room; job = next) {
         next = job->next;
-        if (batch->part_count > 0 && !may_join(batch, job))
+        if (batch->part_count > 0 && (job->is_spare || !may_join(batch, job)))
             continue;
         if (batch->part_count == 0) {
             uint32_t rows = batch_rows_of(batcher, job);
@@ -342,15 +333,15 @@ static void fill(struct batcher *batcher, struct batch *batch, int64_t now_ns) {
         if (job->started_ns == 0)
             job->started_ns = now_ns;
         job->parts_out++;
-        unlink_job(batcher, job);
+        job_list_remove(list_of(batcher, job), job);
         job->rows_taken += rows;
         if (rows < left) /* others first: a long request must not stop the short ones */
-            link_job(batcher, job);
+            job_list_append(list_of(batcher, job), job);
         batch->rows += rows;
     }
     if (batch->part_count > 0)
         note_running(batcher, batch, now_ns);
-    atomic_store_explicit(&batcher->published, batcher->queued_rows, memory_order_relaxed);
+    atomic_store_explicit(&batcher->published, waiting_rows(batcher), memory_order_relaxed);
 }
 
 /* Looks for published rows for a while without sleeping. */
@@ -373,6 +364,20 @@ static void sleep_until(struct batcher *batcher, int64_t at_ns) {
     batcher->sleepers--;
 }
 
+/* From which list the device should take now; NULL: from none before *wake_ns. Called with the lock. */
+static struct job_list *choose_list(struct batcher *batcher, int device, bool wait, int64_t now_ns, int64_t *wake_ns) {
+    const struct job *first = batcher->queue.first;
+    if (!first)
+        return batcher->spare.first && batcher->running[device].count == 0 ? &batcher->spare : NULL;
+    int64_t full_ns = first->submitted_ns + batcher->options.max_queue_delay_ns;
+    bool linger = wait && !batcher->stopped && batcher->options.max_queue_delay_ns > 0 &&
+                  batcher->queue.rows < batcher->options.batch_rows;
+    if (!linger || now_ns >= full_ns)
+        return &batcher->queue;
+    *wake_ns = full_ns < *wake_ns ? full_ns : *wake_ns;
+    return NULL;
+}
+
 bool batcher_take(struct batcher *batcher, int device, struct batch *batch, bool wait) {
     batch->device = device;
     batch->part_count = 0;
@@ -384,26 +389,21 @@ bool batcher_take(struct batcher *batcher, int device, struct batch *batch, bool
         spin(batcher);
     pthread_mutex_lock(&batcher->lock);
     for (;;) {
-        int64_t wake_ns = INT64_MAX;
-        if (batcher->first) {
-            int64_t full_ns = batcher->first->submitted_ns + batcher->options.max_queue_delay_ns;
-            bool linger = wait && !batcher->stopped && batcher->options.max_queue_delay_ns > 0 &&
-                          batcher->queued_rows < batcher->options.batch_rows;
-            int64_t now_ns = clock_now_ns();
-            if (!linger || now_ns >= full_ns) {
-                fill(batcher, batch, now_ns);
-                if (batch->part_count > 0 || batch->dropped)
-                    break;
-                continue;
-            }
-            wake_ns = full_ns;
+        int64_t now_ns = clock_now_ns();
+        int64_t wake_ns = batcher->spare.first ? join_queue(batcher, now_ns) : INT64_MAX;
+        struct job_list *list = choose_list(batcher, device, wait, now_ns, &wake_ns);
+        if (list) {
+            fill(batcher, list, batch, now_ns);
+            if (batch->part_count > 0 || batch->dropped)
+                break;
+            continue;
         }
-        if (!wait || (batcher->stopped && !batcher->first))
+        if (!wait || (batcher->stopped && waiting_rows(batcher) == 0))
             break;
         sleep_until(batcher, wake_ns);
     }
     /* One signal wakes one device: if more is left than it took, the next one is told. */
-    bool more = batcher->sleepers > 0 && batcher->queued_rows > 0;
+    bool more = batcher->sleepers > 0 && waiting_rows(batcher) > 0;
     pthread_mutex_unlock(&batcher->lock);
     if (more)
         pthread_cond_signal(&batcher->more);
@@ -436,7 +436,7 @@ int batcher_end(struct batcher *batcher, struct batch *batch, int64_t now_ns) {
                 weir_fail(&job->error, part->status, "%s", weir_status_text(part->status));
         }
         if (job->status != WEIR_OK && job->queued) /* the rest of it would be for nothing */
-            unlink_job(batcher, job);
+            job_list_remove(list_of(batcher, job), job);
         if (job->parts_out == 0 && !job->queued) {
             job->ending = true;
             batch->parts[ended++].job = job;
@@ -471,9 +471,8 @@ void batcher_stop(struct batcher *batcher) {
 
 void batcher_load(struct batcher *batcher, struct batcher_load *out) {
     pthread_mutex_lock(&batcher->lock);
-    *out = (struct batcher_load){.queued_jobs = batcher->queued_jobs,
-                                 .queued_rows = batcher->queued_rows,
-                                 .running_rows = batcher->running_rows};
+    *out = (struct batcher_load){
+        .queued_jobs = batcher->queue.jobs, .queued_rows = batcher->queue.rows, .running_rows = batcher->running_rows};
     for (int i = 0; i < batcher->options.device_count; i++) {
         const struct running *running = &batcher->running[i];
         if (running->count == 0 || (out->oldest_taken_ns != 0 && running->batches[0].taken_ns >= out->oldest_taken_ns))

@@ -54,6 +54,12 @@ enum weir_status batcher_add(struct batcher *batcher, struct job *job, int64_t n
                              struct weir_error *err) WEIR_CHECKED;
 void batcher_publish(struct batcher *batcher);
 
+/* Queues a job that runs, alone, when a device has nothing else to do: no admission, and no user's request waits for it
+ * longer than for the batch that runs. At join_ns it joins the queue like any other (INT64_MAX: never). Errors:
+ * DRAINING, BUSY (join_ns is INT64_MAX and too many such jobs wait). thread: any. */
+enum weir_status batcher_add_spare(struct batcher *batcher, struct job *job, int64_t now_ns, int64_t join_ns,
+                                   struct weir_error *err) WEIR_CHECKED;
+
 /* True: no row of the job is on a device; it is the caller's again and done will not be called. False: it runs, and
  * comes back through done (with CANCELLED, or with what it was when it ended meanwhile). thread: any. */
 bool batcher_cancel(struct batcher *batcher, struct job *job);
