@@ -1,42 +1,12 @@
-/* The page of metrics, in the text format 0.0.4: prometheus.io/docs/instrumenting/exposition_formats. */
+/* The page of metrics. */
 #include <inttypes.h>
 #include <stdio.h>
-#include <string.h>
 
-#include "engine/utf8.h"
+#include "server/observe/exposition.h"
 #include "server/observe/log.h"
 #include "server/observe/metrics.h"
 #include "server/observe/metrics_shard.h"
 #include "server/observe/process_stats.h"
-
-/* Label values: backslash, quote and newline escaped; what is not UTF-8 becomes `?`. */
-static void label(struct bytes *out, const char *value) {
-    size_t left = value ? strlen(value) : 0;
-    while (left > 0) {
-        size_t n = utf8_length(value, left);
-        if (n == 0) {
-            bytes_text(out, "?");
-            n = 1;
-        } else if (*value == '\n') {
-            bytes_text(out, "\\n");
-        } else {
-            if (*value == '"' || *value == '\\')
-                bytes_text(out, "\\");
-            bytes_append(out, value, n);
-        }
-        value += n;
-        left -= n;
-    }
-}
-
-static void head(struct bytes *out, const char *name, const char *type, const char *help) {
-    bytes_printf(out, "# HELP %s %s\n# TYPE %s %s\n", name, help, name, type);
-}
-
-static void single(struct bytes *out, const char *name, const char *type, const char *help, double value) {
-    head(out, name, type, help);
-    bytes_printf(out, "%s %.15g\n", name, value);
-}
 
 /* `model="...",version="..."`, ended by NUL; in labels until the next call. */
 static const char *model_labels(const struct metrics *metrics, int model, struct bytes *labels) {
@@ -47,7 +17,7 @@ static const char *model_labels(const struct metrics *metrics, int model, struct
         bytes_text(labels, "model=\"other\",version=\"other\"");
     } else {
         bytes_text(labels, "model=\"");
-        label(labels, metrics->names[model - MODEL_FIRST]);
+        exposition_label(labels, metrics->names[model - MODEL_FIRST]);
         bytes_printf(labels, "\",version=\"%" PRIu64 "\"", metrics->versions[model - MODEL_FIRST]);
     }
     bytes_append(labels, "", 1);
@@ -99,8 +69,8 @@ static void render_route_requests(struct page *page, int model, int route) {
 }
 
 static void render_requests(struct page *page) {
-    head(page->out, "weir_requests_total", "counter",
-         "Requests, each counted once; code 499: the client was gone and no answer was sent.");
+    exposition_head(page->out, "weir_requests_total", "counter",
+                    "Requests, each counted once; code 499: the client was gone and no answer was sent.");
     for (int model = 0; model < MODEL_COUNT; model++)
         for (int route = 0; model_exists(page->known, model) && route < ROUTE_COUNT; route++)
             render_route_requests(page, model, route);
@@ -141,87 +111,94 @@ static void render_counters(struct page *page) {
         connections += atomic_load_explicit(&page->metrics->shards[s]->connections, memory_order_relaxed);
         wasted_rows += atomic_load_explicit(&page->metrics->shards[s]->wasted_rows, memory_order_relaxed);
     }
-    single(page->out, "weir_connections_total", "counter", "Connections accepted.", (double)connections);
-    single(page->out, "weir_wasted_rows_total", "counter",
-           "Rows computed for nothing: the answer was late, or its client gone.", (double)wasted_rows);
-    single(page->out, "weir_log_lines_dropped_total", "counter", "Log lines lost because the sink was full or broken.",
-           (double)log_dropped());
+    exposition_single(page->out, "weir_connections_total", "counter", "Connections accepted.", (double)connections);
+    exposition_single(page->out, "weir_wasted_rows_total", "counter",
+                      "Rows computed for nothing: the answer was late, or its client gone.", (double)wasted_rows);
+    exposition_single(page->out, "weir_log_lines_dropped_total", "counter",
+                      "Log lines lost because the sink was full or broken.", (double)log_dropped());
 }
 
 static void render_gauges(const struct metrics_gauges *gauges, struct bytes *out) {
-    single(out, "weir_ready", "gauge", "1 while the readiness route answers 200.", gauges->ready);
-    single(out, "weir_config_last_reload_successful", "gauge", "0 after a reload that was refused.",
-           !gauges->reload_refused);
-    single(out, "weir_in_flight_requests", "gauge", "Requests that hold a slot of max_concurrency.",
-           (double)gauges->in_flight_requests);
-    single(out, "weir_max_concurrency", "gauge", "Slots there are (max_concurrency).", (double)gauges->max_concurrency);
-    single(out, "weir_queued_requests", "gauge", "Requests waiting for a batch.", (double)gauges->queued_requests);
-    single(out, "weir_queued_rows", "gauge", "Rows waiting for a batch.", (double)gauges->queued_rows);
-    single(out, "weir_batch_size_limit", "gauge", "Most rows of one batch (batch_size).", (double)gauges->batch_size);
-    single(out, "weir_batch_cost_base_seconds", "gauge", "What a batch is expected to take, whatever its rows.",
-           gauges->cost_base_seconds);
-    single(out, "weir_batch_cost_row_seconds", "gauge", "What each row of a batch is expected to add.",
-           gauges->cost_row_seconds);
-    single(out, "weir_batch_cost_deviation_seconds", "gauge", "By how much that is wrong, on average, of late.",
-           gauges->cost_deviation_seconds);
-    single(out, "weir_body_bytes_in_flight", "gauge", "Bytes of request bodies held.", (double)gauges->body_bytes);
-    single(out, "weir_connections", "gauge", "Connections open.", (double)gauges->connections);
+    exposition_single(out, "weir_ready", "gauge", "1 while the readiness route answers 200.", gauges->ready);
+    exposition_single(out, "weir_config_last_reload_successful", "gauge", "0 after a reload that was refused.",
+                      !gauges->reload_refused);
+    exposition_single(out, "weir_in_flight_requests", "gauge", "Requests that hold a slot of max_concurrency.",
+                      (double)gauges->in_flight_requests);
+    exposition_single(out, "weir_max_concurrency", "gauge", "Slots there are (max_concurrency).",
+                      (double)gauges->max_concurrency);
+    exposition_single(out, "weir_queued_requests", "gauge", "Requests waiting for a batch.",
+                      (double)gauges->queued_requests);
+    exposition_single(out, "weir_queued_rows", "gauge", "Rows waiting for a batch.", (double)gauges->queued_rows);
+    exposition_single(out, "weir_batch_size_limit", "gauge", "Most rows of one batch (batch_size).",
+                      (double)gauges->batch_size);
+    exposition_single(out, "weir_batch_cost_base_seconds", "gauge",
+                      "What a batch is expected to take, whatever its rows.", gauges->cost_base_seconds);
+    exposition_single(out, "weir_batch_cost_row_seconds", "gauge", "What each row of a batch is expected to add.",
+                      gauges->cost_row_seconds);
+    exposition_single(out, "weir_batch_cost_deviation_seconds", "gauge",
+                      "By how much that is wrong, on average, of late.", gauges->cost_deviation_seconds);
+    exposition_single(out, "weir_body_bytes_in_flight", "gauge", "Bytes of request bodies held.",
+                      (double)gauges->body_bytes);
+    exposition_single(out, "weir_connections", "gauge", "Connections open.", (double)gauges->connections);
 }
 
 static void render_info(const struct metrics_gauges *gauges, struct bytes *out) {
-    head(out, "weir_device_info", "gauge", "The device that runs the model, and why this one.");
+    exposition_head(out, "weir_device_info", "gauge", "The device that runs the model, and why this one.");
     bytes_text(out, "weir_device_info{device=\"");
-    label(out, gauges->device);
+    exposition_label(out, gauges->device);
     bytes_text(out, "\",reason=\"");
-    label(out, gauges->device_reason);
+    exposition_label(out, gauges->device_reason);
     bytes_text(out, "\",description=\"");
-    label(out, gauges->device_description);
+    exposition_label(out, gauges->device_description);
     bytes_text(out, "\"} 1\n");
-    head(out, "weir_model_info", "gauge", "The model that serves.");
+    exposition_head(out, "weir_model_info", "gauge", "The model that serves.");
     if (gauges->model && gauges->model[0]) {
         bytes_text(out, "weir_model_info{model=\"");
-        label(out, gauges->model);
+        exposition_label(out, gauges->model);
         bytes_printf(out, "\",version=\"%" PRIu64 "\"} 1\n", gauges->model_version);
     }
 }
 
 static void render_process(const struct metrics_gauges *gauges, struct bytes *out) {
     struct process_stats stats = process_stats_read();
-    single(out, "process_start_time_seconds", "gauge", "Start of the process, in seconds of Unix time.",
-           gauges->start_time_seconds);
+    exposition_single(out, "process_start_time_seconds", "gauge", "Start of the process, in seconds of Unix time.",
+                      gauges->start_time_seconds);
     if (stats.cpu_seconds >= 0)
-        single(out, "process_cpu_seconds_total", "counter", "User and system CPU time of the process.",
-               stats.cpu_seconds);
+        exposition_single(out, "process_cpu_seconds_total", "counter", "User and system CPU time of the process.",
+                          stats.cpu_seconds);
     if (stats.resident_bytes >= 0)
-        single(out, "process_resident_memory_bytes", "gauge", "Resident memory of the process.", stats.resident_bytes);
+        exposition_single(out, "process_resident_memory_bytes", "gauge", "Resident memory of the process.",
+                          stats.resident_bytes);
     if (stats.open_fds >= 0)
-        single(out, "process_open_fds", "gauge", "Open file descriptors.", stats.open_fds);
+        exposition_single(out, "process_open_fds", "gauge", "Open file descriptors.", stats.open_fds);
     if (stats.max_fds >= 0)
-        single(out, "process_max_fds", "gauge", "Most file descriptors the process may open.", stats.max_fds);
+        exposition_single(out, "process_max_fds", "gauge", "Most file descriptors the process may open.",
+                          stats.max_fds);
 }
 
 void metrics_render(struct metrics *metrics, const struct metrics_gauges *gauges, struct bytes *out) {
     struct page page = {.metrics = metrics, .known = atomic_load(&metrics->model_count), .out = out};
     render_requests(&page);
-    head(out, "weir_request_duration_seconds", "histogram",
-         "Time from the first byte of a prediction to the last byte of its answer, by the class of its code.");
+    exposition_head(
+        out, "weir_request_duration_seconds", "histogram",
+        "Time from the first byte of a prediction to the last byte of its answer, by the class of its code.");
     static const char *const classes[CLASS_COUNT] = {",class=\"2xx\"", NULL, ",class=\"4xx\"", ",class=\"5xx\""};
     for (int group = 0; group < CLASS_COUNT; group++)
         if (classes[group]) /* no prediction is redirected */
             render_model_histogram(&page, "weir_request_duration_seconds", classes[group],
                                    offsetof(struct model_counts, duration) + (size_t)group * sizeof(struct histogram),
                                    metrics_duration_bounds, DURATION_BOUNDS);
-    head(out, "weir_queue_delay_seconds", "histogram", "Time from submission to the first batch.");
+    exposition_head(out, "weir_queue_delay_seconds", "histogram", "Time from submission to the first batch.");
     render_model_histogram(&page, "weir_queue_delay_seconds", "", offsetof(struct model_counts, queue_delay),
                            metrics_delay_bounds, DELAY_BOUNDS);
-    head(out, "weir_batch_rows", "histogram", "Rows of each batch that ran.");
+    exposition_head(out, "weir_batch_rows", "histogram", "Rows of each batch that ran.");
     render_model_histogram(&page, "weir_batch_rows", "", offsetof(struct model_counts, batch_rows), metrics_rows_bounds,
                            ROWS_BOUNDS);
-    head(out, "weir_batch_compute_seconds", "histogram", "Time of each batch on the device.");
+    exposition_head(out, "weir_batch_compute_seconds", "histogram", "Time of each batch on the device.");
     render_model_histogram(&page, "weir_batch_compute_seconds", "", offsetof(struct model_counts, batch_compute),
                            metrics_delay_bounds, DELAY_BOUNDS);
-    head(out, "weir_admission_estimate_error_seconds", "histogram",
-         "By how much requests were done earlier or later than admission expected.");
+    exposition_head(out, "weir_admission_estimate_error_seconds", "histogram",
+                    "By how much requests were done earlier or later than admission expected.");
     render_model_histogram(&page, "weir_admission_estimate_error_seconds", ",direction=\"early\"",
                            offsetof(struct model_counts, early), metrics_delay_bounds, DELAY_BOUNDS);
     render_model_histogram(&page, "weir_admission_estimate_error_seconds", ",direction=\"late\"",
