@@ -22,6 +22,7 @@ struct engine {
     struct inventory inventory;
     struct batcher *batcher;
     struct executor **executors;
+    struct telemetry *telemetry; /* NULL: no GPU serves */
     pthread_mutex_t lock;
     struct version *serving; /* under lock */
 };
@@ -29,6 +30,25 @@ struct engine {
 /* An idle device looks for work a moment before it sleeps, but only where another core can bring some meanwhile. */
 static int64_t spin_ns(void) {
     return cpus_available() < 2 ? 0 : SPIN_US * CLOCK_NS_PER_US;
+}
+
+static void gpu_lost(void *context, int gpu, const char *reason) {
+    const struct engine *engine = context;
+    if (engine->options.observer.device_lost)
+        engine->options.observer.device_lost(engine->options.observer.context, gpu, reason);
+}
+
+/* Only where GPUs serve: nothing of NVIDIA is opened otherwise. */
+static enum weir_status start_telemetry(struct engine *engine, struct weir_error *err) {
+    const struct inventory *inventory = &engine->inventory;
+    const char *bus_ids[TELEMETRY_MOST_GPUS];
+    int count = 0;
+    for (; count < inventory->count && count < TELEMETRY_MOST_GPUS && inventory->devices[count]->bus_id[0]; count++)
+        bus_ids[count] = inventory->devices[count]->bus_id;
+    if (count == 0)
+        return WEIR_OK;
+    struct telemetry_options options = {.count = count, .bus_ids = bus_ids, .lost = gpu_lost, .context = engine};
+    return telemetry_start(&options, &engine->telemetry, err);
 }
 
 enum weir_status engine_open(const struct engine_options *options, struct engine **out, struct weir_error *err) {
@@ -62,6 +82,8 @@ enum weir_status engine_open(const struct engine_options *options, struct engine
                                              .batch_rows = options->batch_rows};
         status = executor_start(&executing, &engine->executors[i], err);
     }
+    if (status == WEIR_OK)
+        status = start_telemetry(engine, err);
 out:
     if (status == WEIR_OK)
         *out = engine;
@@ -83,6 +105,7 @@ void engine_close(struct engine *engine) {
     if (!engine)
         return;
     engine_stop(engine);
+    telemetry_stop(engine->telemetry);
     free(engine->executors);
     batcher_destroy(engine->batcher);
     version_unref(engine->serving);
@@ -206,4 +229,12 @@ void engine_status(struct engine *engine, struct engine_status *out) {
         .running_rows = load.running_rows,
         .stuck = is_stuck(&load, clock_now_ns()),
     };
+}
+
+bool engine_telemetry(struct engine *engine, int device, struct telemetry_reading *out) {
+    if (!engine->telemetry || device < 0 || device >= engine->inventory.count || device >= TELEMETRY_MOST_GPUS ||
+        !engine->inventory.devices[device]->bus_id[0])
+        return false;
+    telemetry_read(engine->telemetry, device, clock_now_ns(), out);
+    return true;
 }

@@ -9,6 +9,7 @@
 #include "engine/job.h"
 #include "engine/observer.h"
 #include "engine/status.h"
+#include "engine/telemetry.h"
 #include "engine/tensor.h"
 
 struct engine;
@@ -106,5 +107,8 @@ struct engine_status {
     bool stuck; /* a batch has run far longer than it should */
 };
 void engine_status(struct engine *engine, struct engine_status *out);
+
+/* What NVML last told of a device. False: it is no GPU. thread: any. */
+bool engine_telemetry(struct engine *engine, int device, struct telemetry_reading *out);
 
 #endif

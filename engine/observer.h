@@ -13,7 +13,7 @@ struct observer {
     /* done was called for all jobs that ended together. thread: the device's. */
     void (*jobs_done)(void *context);
     /* The device will not come back: the process should end so that its supervisor starts it anew. thread: the
-     * device's. */
+     * device's, or the sampler's. */
     void (*device_lost)(void *context, int device, const char *reason);
 };
 

@@ -4,9 +4,9 @@
 
 #include <stdbool.h>
 
-enum thread_role { THREAD_OTHER, THREAD_LOOP, THREAD_DEVICE, THREAD_LOADER };
+enum thread_role { THREAD_OTHER, THREAD_LOOP, THREAD_DEVICE, THREAD_LOADER, THREAD_SAMPLER };
 
-/* Names the calling thread "loop-INDEX", "dev-INDEX" or "loader-INDEX" and gives it its role. */
+/* Names the calling thread "loop-INDEX", "dev-INDEX", "loader-INDEX" or "sampler-INDEX" and gives it its role. */
 void thread_enter(enum thread_role role, int index);
 
 /* Is the calling thread of this role? For asserts. */

@@ -1,4 +1,5 @@
 /* GET HEALTH_PATH, HEALTH_PATH/live, HEALTH_PATH/ready and /. */
+#include <math.h>
 #include <string.h>
 
 #include "engine/clock.h"
@@ -67,6 +68,46 @@ static void put_model(struct bytes *body, const struct version *version) {
     bytes_text(body, "}");
 }
 
+static void put_number(struct bytes *body, const char *name, double value) {
+    if (!isnan(value))
+        bytes_printf(body, ",\"%s\":%.15g", name, value);
+}
+
+/* What is not known is left out. */
+static void put_gpu(struct bytes *body, const struct telemetry_reading *gpu) {
+    bytes_text(body, "{");
+    text_member(body, "bus_id", gpu->bus_id);
+    bytes_printf(body, ",\"lost\":%s", gpu->lost ? "true" : "false");
+    if (gpu->unavailable[0]) {
+        bytes_text(body, ",");
+        text_member(body, "unavailable", gpu->unavailable);
+    }
+    if (gpu->name[0]) {
+        bytes_text(body, ",");
+        text_member(body, "name", gpu->name);
+    }
+    if (gpu->driver[0]) {
+        bytes_text(body, ",");
+        text_member(body, "driver", gpu->driver);
+    }
+    put_number(body, "utilization", gpu->values[TELEMETRY_UTILIZATION]);
+    put_number(body, "memory_used_bytes", gpu->values[TELEMETRY_MEMORY_USED]);
+    put_number(body, "memory_total_bytes", gpu->values[TELEMETRY_MEMORY_TOTAL]);
+    put_number(body, "temperature_celsius", gpu->values[TELEMETRY_TEMPERATURE]);
+    put_number(body, "power_watts", gpu->values[TELEMETRY_POWER]);
+    bytes_text(body, "}");
+}
+
+static void put_gpus(struct bytes *body, struct engine *engine) {
+    struct telemetry_reading gpu;
+    for (int i = 0; engine_telemetry(engine, i, &gpu); i++) {
+        bytes_text(body, i > 0 ? "," : ",\"gpus\":[");
+        put_gpu(body, &gpu);
+        if (!engine_telemetry(engine, i + 1, &gpu))
+            bytes_text(body, "]");
+    }
+}
+
 static void health_head(struct exchange *exchange, const struct request *request) {
     struct api *api = exchange->context;
     const char *obstacles[MAX_OBSTACLES];
@@ -86,6 +127,7 @@ static void health_head(struct exchange *exchange, const struct request *request
     text_member(body, "reason", status.device_reason);
     bytes_printf(body, ",\"fallback\":%s,", status.device_fell_back ? "true" : "false");
     text_member(body, "description", status.device_description);
+    put_gpus(body, api->engine);
     bytes_printf(body, "},\"in_flight\":%u,\"max_concurrency\":%u,\"queued_requests\":%u,\"queued_rows\":%u",
                  atomic_load(&api->admission.slots), atomic_load(&api->admission.max_slots), status.queued_jobs,
                  status.queued_rows);

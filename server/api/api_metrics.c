@@ -3,7 +3,16 @@
 #include "server/api/api.h"
 #include "server/http/listener.h"
 #include "server/http/loop.h"
+#include "server/observe/gpu_metrics.h"
 #include "server/observe/metrics.h"
+
+static void put_gpus(struct api *api, int count, struct bytes *body) {
+    struct telemetry_reading gpus[TELEMETRY_MOST_GPUS];
+    int known = 0;
+    while (known < count && known < TELEMETRY_MOST_GPUS && engine_telemetry(api->engine, known, &gpus[known]))
+        known++;
+    gpu_metrics_render(gpus, known, body);
+}
 
 static void head(struct exchange *exchange, const struct request *request) {
     struct api *api = exchange->context;
@@ -40,6 +49,7 @@ static void head(struct exchange *exchange, const struct request *request) {
     body->failed = false;
     metrics_render(api->metrics, &gauges, body);
     engine_release(version);
+    put_gpus(api, status.device_count, body);
     exchange_reply(exchange, &(struct reply){.code = body->failed ? 500 : 200,
                                              .reason = body->failed ? REASON_INTERNAL : REASON_OK,
                                              .content_type = "text/plain; version=0.0.4; charset=utf-8",

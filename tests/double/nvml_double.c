@@ -74,6 +74,8 @@ static void set_from_text(const char *name, long value) {
     for (int i = 0; i < NVML_DOUBLE_MAX_DEVICES; i++) {
         if (strcmp(name, "mig") == 0)
             state.devices[i].mig = value != 0;
+        else if (strcmp(name, "lost") == 0 && value != 0)
+            state.devices[i].error = NVML_DOUBLE_GPU_LOST;
         else if (strcmp(name, "used_mib") == 0)
             state.devices[i].used_bytes = (unsigned long long)value << 20;
     }

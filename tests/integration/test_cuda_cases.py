@@ -3,12 +3,16 @@
 import json
 import os
 import pathlib
+import re
+import shutil
+import tempfile
 import unittest
 
-from harness import ROOT, WEIR, Server, run_weir
+from harness import ROOT, WEIR, Server, eventually, run_weir
 
 MODULE = pathlib.Path(WEIR).parent / "tests" / "weir_cuda_sim.so"
 DIGITS = ROOT / "models" / "digits"
+NVML = pathlib.Path(WEIR).parent / "tests" / "libnvml_double.so"
 GPU = {"device": "cuda", "cuda_module": MODULE, "allow_simulated": 1}
 
 
@@ -67,3 +71,78 @@ class Simulated(unittest.TestCase):
                           "--allow-simulated", "1", "--gpu-count", "16")
         self.assertEqual(result.returncode, 4)
         self.assertIn("gpu_count is 16", result.stderr)
+
+
+@unittest.skipUnless(MODULE.exists(), "built without the CUDA double")
+class Telemetry(unittest.TestCase):
+    def setUp(self):
+        self.folder = tempfile.mkdtemp(prefix="weir-nvml-")
+        self.addCleanup(shutil.rmtree, self.folder)
+
+    def server(self, double="", **options):
+        """A server that finds the NVML double where it looks for the driver's library."""
+        os.symlink(NVML, os.path.join(self.folder, "libnvidia-ml.so.1"))
+        env = {"LD_LIBRARY_PATH": self.folder, "WEIR_NVML_DOUBLE": double, "WEIR_CUDA_DOUBLE": "devices=2"}
+        return Server(DIGITS, env=env, **{**GPU, **options})
+
+    @staticmethod
+    def gpus(server):
+        return server.request("GET", "/health").json()["device"]["gpus"]
+
+    def known(self, server, member="memory_total_bytes"):
+        return eventually(lambda: [gpu for gpu in self.gpus(server) if member in gpu], what=member)
+
+    def test_health_and_metrics_tell_what_nvml_tells(self):
+        with self.server("devices=2", gpu_count=2) as server:
+            eventually(lambda: len(self.known(server)) == 2, what="both GPUs' numbers")
+            gpu = self.gpus(server)[1]
+            self.assertEqual(gpu["bus_id"], "0000:02:00.0")
+            self.assertEqual(gpu["name"], "SIMULATED GPU 1")
+            self.assertEqual(gpu["driver"], "580.00.double")
+            self.assertEqual((gpu["utilization"], gpu["temperature_celsius"], gpu["power_watts"]), (0.37, 41, 98))
+            self.assertFalse(gpu["lost"])
+            page = server.metrics()
+            for device in (0, 1):
+                self.assertEqual(page.total("weir_gpu_utilization_ratio", device=device), 0.37)
+                self.assertEqual(page.total("weir_gpu_memory_total_bytes", device=device), 256 << 20)
+                self.assertEqual(page.total("weir_gpu_sm_clock_hertz", device=device), 1.98e9)
+                self.assertEqual(page.total("weir_gpu_lost", device=device), 0)
+            self.assertEqual(page.values("weir_gpu_info", "driver"), {"580.00.double"})
+            threads = pathlib.Path("/proc/%d/task" % server.process.pid).glob("*/comm")
+            self.assertEqual(sum(name.read_text(encoding="ascii").startswith("sampler") for name in threads), 1)
+
+    def test_what_cannot_be_read_is_absent_and_never_zero(self):
+        with self.server("mig=1") as server:
+            gpu = self.known(server)[0]
+            self.assertNotIn("utilization", gpu)
+            page = server.request("GET", "/metrics").body.decode()
+        self.assertNotIn("weir_gpu_utilization_ratio", page)
+        self.assertIn("weir_gpu_temperature_celsius", page)
+
+    def test_a_driver_that_does_not_answer_is_named_and_the_server_serves(self):
+        with self.server("error=18") as server:
+            self.assertIn("upgraded", self.known(server, "unavailable")[0]["unavailable"])
+            eventually(lambda: "upgraded" in self.gpus(server)[0]["unavailable"], what="the reason")
+            self.assertEqual(server.request("POST", "/predict", {"instances": rows(1)}).status, 200)
+            self.assertNotIn("weir_gpu_temperature", server.request("GET", "/metrics").body.decode())
+
+    def test_without_the_library_health_says_so(self):
+        with Server(DIGITS, **GPU) as server:
+            eventually(lambda: "libnvidia-ml" in self.gpus(server)[0].get("unavailable", ""), what="the reason")
+
+    def test_a_gpu_that_falls_off_the_bus_ends_the_service_with_its_own_exit_code(self):
+        with self.server("lost=1") as server:
+            server.expected_exit = 75
+            server.process.wait(20)
+            self.assertEqual(len(server.events("device_lost")), 1)
+            self.assertRegex(server.log(), re.compile("device_lost.*GPU is lost"))
+
+    def test_on_the_cpu_nothing_of_nvidia_is_opened(self):
+        with self.server(device="cpu") as server:
+            health = server.request("GET", "/health").json()["device"]
+            self.assertNotIn("gpus", health)
+            self.assertNotIn("weir_gpu_", server.request("GET", "/metrics").body.decode())
+            process = pathlib.Path("/proc/%d" % server.process.pid)
+            self.assertNotRegex(process.joinpath("maps").read_text(encoding="ascii"), r"nvml|nvidia|cuda")
+            names = [name.read_text(encoding="ascii") for name in process.glob("task/*/comm")]
+            self.assertFalse([name for name in names if name.startswith("sampler")])
