@@ -187,6 +187,32 @@ static cudaError_t launch_binary(const struct operation *operation, const struct
                               (const second *)inputs[1].data, (element *)outputs[0].data, count);
 }
 
+/* Integers to float powers, cut to whole numbers that fit; NaN is 0. */
+template <class integer>
+static __global__ void integer_power(const struct broadcast broadcast, int64_t least, int64_t greatest,
+                                     const integer *a, const float *b, integer *y, size_t count) {
+    CUDA_DEVICE_EACH(i, count) {
+        struct places places = places_of(&broadcast, i);
+        double value = pow((double)a[places.a], (double)b[places.b]);
+        y[i] = (integer)(value != value              ? 0
+                         : value <= (double)least    ? least
+                         : value >= (double)greatest ? greatest
+                                                     : (int64_t)value);
+    }
+}
+
+template <class integer>
+static cudaError_t launch_integer_power(const struct operation *operation, const struct view *inputs,
+                                        const struct view *outputs, void *scratch, cudaStream_t stream) {
+    const int64_t greatest = sizeof(integer) == 8 ? INT64_MAX : INT32_MAX;
+    size_t count = view_count(outputs);
+    (void)operation;
+    (void)scratch;
+    return CUDA_DEVICE_LAUNCH(integer_power<integer>, count, stream, broadcast_over(inputs, 2, outputs), -greatest - 1,
+                              greatest, (const integer *)inputs[0].data, (const float *)inputs[1].data,
+                              (integer *)outputs[0].data, count);
+}
+
 /* May the elements of this input be read four at a time? */
 static bool has_fours(const struct broadcast *broadcast, int input, const void *data) {
     int last = broadcast->rank - 1;
@@ -252,6 +278,8 @@ extern "C" cuda_launcher cuda_binary_find(const struct operation *operation, con
         return NULL;
     if (a == ELEMENT_F32 && kind == BINARY_POWER && (b == ELEMENT_I64 || b == ELEMENT_I32))
         return b == ELEMENT_I64 ? launch_binary<float, float, int64_t> : launch_binary<float, float, int32_t>;
+    if (b == ELEMENT_F32 && kind == BINARY_POWER && (a == ELEMENT_I64 || a == ELEMENT_I32))
+        return a == ELEMENT_I64 ? launch_integer_power<int64_t> : launch_integer_power<int32_t>;
     if (a != b)
         return NULL;
     if (compares(kind))

@@ -27,12 +27,19 @@ cuda_launcher cuda_move_find(const struct operation *operation, const struct vie
 /* GATHER, GATHER_ELEMENTS, GATHER_ND, ONE_HOT: any element. */
 cuda_launcher cuda_gather_find(const struct operation *operation, const struct view *inputs,
                                const struct view *outputs);
-/* POOL without indices, CONV where every group has one channel, both float32. */
+/* POOL without indices, CONV where every group has one channel, CONV_TRANSPOSE, all float32. */
 cuda_launcher cuda_window_find(const struct operation *operation, const struct view *inputs,
                                const struct view *outputs);
-/* RESIZE, not cubic. */
+/* RESIZE: nearest of any element, linear and cubic float32. */
 cuda_launcher cuda_resize_find(const struct operation *operation, const struct view *inputs,
                                const struct view *outputs);
+/* TOPK, EINSUM. */
+cuda_launcher cuda_choice_find(const struct operation *operation, const struct view *inputs,
+                               const struct view *outputs);
+/* RECURRENT. */
+cuda_launcher cuda_recurrent_find(const struct operation *operation, const struct view *inputs,
+                                  const struct view *outputs);
+size_t cuda_recurrent_scratch_bytes(const struct operation *operation, const struct view *inputs);
 
 #ifdef __cplusplus
 }

@@ -155,6 +155,11 @@ static cuda_launcher find_one_hot(enum element indices, enum element values) {
                : bytes == 4 ? launch_one_hot<int64_t, uint32_t>
                : bytes == 8 ? launch_one_hot<int64_t, uint64_t>
                             : NULL;
+    if (indices == ELEMENT_F32)
+        return bytes == 1   ? launch_one_hot<float, uint8_t>
+               : bytes == 4 ? launch_one_hot<float, uint32_t>
+               : bytes == 8 ? launch_one_hot<float, uint64_t>
+                            : NULL;
     if (indices == ELEMENT_I32)
         return bytes == 1   ? launch_one_hot<int32_t, uint8_t>
                : bytes == 4 ? launch_one_hot<int32_t, uint32_t>

@@ -86,6 +86,20 @@ static __global__ void reduce_rows(const struct reduction reduction, const float
     }
 }
 
+/* log of the sum of exponentials, taken of the distance to the greatest, so that none overflows. */
+static __global__ void log_sum_exp_each(const struct reduction reduction, const float *x, float *y) {
+    CUDA_DEVICE_EACH(i, reduction.results) {
+        const float *from = x + cuda_walk_offset(&reduction.kept, i);
+        double greatest = -INFINITY, sum = 0.0;
+        for (size_t k = 0; k < reduction.length; k++)
+            greatest = fmax(greatest, (double)from[cuda_walk_offset(&reduction.reduced, k)]);
+        double origin = fabs(greatest) < INFINITY ? greatest : 0.0;
+        for (size_t k = 0; k < reduction.length; k++)
+            sum += exp((double)from[cuda_walk_offset(&reduction.reduced, k)] - origin);
+        y[i] = (float)(origin + log(sum));
+    }
+}
+
 /* SUM, MAX and MIN of integers, a thread for each result; sums wrap around. least, greatest: of the element. */
 template <class integer>
 static __global__ void reduce_integers(const struct reduction reduction, int64_t least, int64_t greatest,
@@ -129,6 +143,8 @@ static cudaError_t launch_reduce(const struct operation *operation, const struct
     const float *x = (const float *)inputs[0].data;
     float *y = (float *)outputs[0].data;
     (void)scratch;
+    if (reduction.kind == REDUCE_LOG_SUM_EXP)
+        return CUDA_DEVICE_LAUNCH(log_sum_exp_each, reduction.results, stream, reduction, x, y);
     if (wants_rows(&reduction))
         return CUDA_DEVICE_LAUNCH_ROWS(reduce_rows, reduction.results, ROW_THREADS, stream, reduction, x, y);
     return CUDA_DEVICE_LAUNCH(reduce_each, reduction.results, stream, reduction, x, y);
@@ -148,7 +164,7 @@ static cuda_launcher find_reduce(enum reduce_kind kind, enum element element) {
     bool is_simple = kind == REDUCE_SUM || kind == REDUCE_MAX || kind == REDUCE_MIN;
     switch (element) {
     case ELEMENT_F32:
-        return kind != REDUCE_LOG_SUM_EXP ? launch_reduce : NULL;
+        return launch_reduce;
     case ELEMENT_I64:
         return is_simple ? launch_reduce_integers<int64_t> : NULL;
     case ELEMENT_I32:

@@ -135,6 +135,83 @@ static __global__ void resize_linear(const struct resize_shape shape, bool extra
     }
 }
 
+static __device__ __forceinline__ float cubic(float a, float distance) {
+    float d = fabsf(distance);
+    if (d <= 1.0f)
+        return ((a + 2.0f) * d - (a + 3.0f)) * d * d + 1.0f;
+    return d < 2.0f ? ((a * d - 5.0f * a) * d + 8.0f * a) * d - 4.0f * a : 0.0f;
+}
+
+enum { TAPS = 4 };
+
+/* The four neighbours along a dimension: offsets in x, and their weights. Those outside of x count as its edge, or not
+ * at all. A place that is an element's has that one neighbour. */
+struct neighbours {
+    int count;
+    size_t at[TAPS];
+    float weights[TAPS];
+};
+
+static __device__ __forceinline__ struct neighbours neighbours_of(const struct resize *resize, float coordinate,
+                                                                  size_t size, size_t stride) {
+    struct neighbours found;
+    float left = floorf(coordinate), last = (float)size - 1.0f, sum = 0.0f;
+    found.count = 0;
+    for (int k = -1; k <= 2; k++) {
+        float place = left + (float)k, weight = cubic(resize->cubic_a, place - coordinate);
+        if (weight == 0.0f || (resize->exclude_outside && (place < 0.0f || place > last)))
+            continue;
+        found.at[found.count] = clamped(place, size) * stride;
+        found.weights[found.count++] = weight;
+        sum += weight;
+    }
+    if (found.count == 0) {
+        found.at[found.count] = clamped(left, size) * stride;
+        found.weights[found.count++] = sum = 1.0f;
+    }
+    for (int k = 0; resize->exclude_outside && k < found.count; k++)
+        found.weights[k] /= sum;
+    return found;
+}
+
+/* The weighted sum over all combinations of neighbours. */
+static __device__ __forceinline__ float sum_of(const float *x, const struct neighbours *neighbours, int dims) {
+    int chosen[VIEW_MAX_RANK] = {0};
+    float sum = 0.0f;
+    for (int d = 0; d < dims || dims == 0;) {
+        float weight = 1.0f;
+        size_t from = 0;
+        for (int k = 0; k < dims; k++) {
+            weight *= neighbours[k].weights[chosen[k]];
+            from += neighbours[k].at[chosen[k]];
+        }
+        sum += weight * x[from];
+        for (d = 0; d < dims && ++chosen[d] == neighbours[d].count; d++)
+            chosen[d] = 0;
+        if (d == dims)
+            break;
+    }
+    return sum;
+}
+
+static __global__ void resize_cubic(const struct resize_shape shape, bool extrapolates, const float *x, float *y,
+                                    size_t count) {
+    CUDA_DEVICE_EACH(i, count) {
+        struct neighbours neighbours[VIEW_MAX_RANK];
+        size_t stride = 1, rest = i;
+        bool outside = false;
+        for (int d = shape.rank - 1; d >= 0; d--) {
+            size_t outer = rest / shape.y_dims[d], size = shape.x_dims[d];
+            float coordinate = coordinate_of(&shape, d, rest - outer * shape.y_dims[d]);
+            outside = outside || coordinate < 0.0f || coordinate > (float)size - 1.0f;
+            neighbours[d] = neighbours_of(&shape.resize, coordinate, size, stride);
+            stride *= size;
+            rest = outer;
+        }
+        y[i] = outside && extrapolates ? shape.resize.extrapolation : sum_of(x, neighbours, shape.rank);
+    }
+}
+
 static struct resize_shape shape_of(const struct operation *operation, const struct view *x, const struct view *y) {
     struct resize_shape shape = {};
     shape.resize = operation->resize;
@@ -160,10 +237,14 @@ static cudaError_t launch_nearest(const struct operation *operation, const struc
                               count);
 }
 
-static cudaError_t launch_linear(const struct operation *operation, const struct view *inputs,
-                                 const struct view *outputs, void *scratch, cudaStream_t stream) {
+static cudaError_t launch_blend(const struct operation *operation, const struct view *inputs,
+                                const struct view *outputs, void *scratch, cudaStream_t stream) {
     size_t count = view_count(outputs);
     (void)scratch;
+    if (operation->resize.mode == RESIZE_CUBIC)
+        return CUDA_DEVICE_LAUNCH(resize_cubic, count, stream, shape_of(operation, inputs, outputs),
+                                  extrapolates(operation, outputs), (const float *)inputs[0].data,
+                                  (float *)outputs[0].data, count);
     return CUDA_DEVICE_LAUNCH(resize_linear, count, stream, shape_of(operation, inputs, outputs),
                               extrapolates(operation, outputs), (const float *)inputs[0].data, (float *)outputs[0].data,
                               count);
@@ -175,5 +256,5 @@ extern "C" cuda_launcher cuda_resize_find(const struct operation *operation, con
         return NULL;
     if (operation->resize.mode == RESIZE_NEAREST)
         return CUDA_WIDTH_LAUNCHER(launch_nearest, outputs[0].element);
-    return operation->resize.mode == RESIZE_LINEAR && inputs[0].element == ELEMENT_F32 ? launch_linear : NULL;
+    return inputs[0].element == ELEMENT_F32 ? launch_blend : NULL;
 }

@@ -38,19 +38,23 @@ extern "C" cuda_launcher cuda_find(const struct operation *operation, const stru
         return cuda_gather_find(operation, inputs, outputs);
     case OPERATION_POOL:
     case OPERATION_CONV:
+    case OPERATION_CONV_TRANSPOSE:
         return cuda_window_find(operation, inputs, outputs);
     case OPERATION_RESIZE:
         return cuda_resize_find(operation, inputs, outputs);
+    case OPERATION_TOPK:
+    case OPERATION_EINSUM:
+        return cuda_choice_find(operation, inputs, outputs);
+    case OPERATION_RECURRENT:
+        return cuda_recurrent_find(operation, inputs, outputs);
     default:
         return NULL;
     }
 }
 
-/* What works between the steps of a reduction stays in shared memory: no kernel here needs memory of its own. */
+/* What works between the steps of a reduction stays in shared memory; only recurrent layers keep more. */
 extern "C" size_t cuda_scratch_bytes(const struct operation *operation, const struct view *inputs,
                                      const struct view *outputs) {
-    (void)operation;
-    (void)inputs;
     (void)outputs;
-    return 0;
+    return operation->kind == OPERATION_RECURRENT ? cuda_recurrent_scratch_bytes(operation, inputs) : 0;
 }

@@ -145,6 +145,51 @@ static bool is_depthwise(const struct operation *operation, const struct view *x
     return slide.groups == slide.x_channels && (slide.groups > 1 || slide.kernel_count <= LARGE_KERNEL);
 }
 
+/* The element of x that kernel element k spreads to `output` along dimension d; SIZE_MAX: none. */
+static __device__ __forceinline__ size_t spread_from(const struct slide *slide, int d, size_t output, size_t k) {
+    size_t to = output + slide->pads[d], offset = k * slide->dilations[d];
+    if (to < offset || (to - offset) % slide->strides[d] != 0)
+        return SIZE_MAX;
+    size_t element = (to - offset) / slide->strides[d];
+    return element < slide->in[d] ? element : SIZE_MAX;
+}
+
+/* A thread for each output; the sum runs over the kernel, and for each of its elements over the group's channels. */
+static __global__ void convolve_transposed(const struct slide slide, const float *x, const float *w, const float *bias,
+                                           float *y, size_t count) {
+    size_t channels = slide.x_channels / slide.groups, outputs = slide.y_channels / slide.groups;
+    CUDA_DEVICE_EACH(at, count) {
+        size_t plane = at / slide.out_count, image = plane / slide.y_channels, m = plane % slide.y_channels;
+        size_t first = m / outputs * channels;
+        struct place output = place_of(slide.out, at - plane * slide.out_count);
+        const float *own_x = x + (image * slide.x_channels + first) * slide.in_count;
+        const float *own_w = w + (first * outputs + m % outputs) * slide.kernel_count;
+        float sum = bias ? bias[m] : 0.0f;
+        for (size_t k = 0; k < slide.kernel_count; k++) {
+            struct place under = place_of(slide.kernel, k);
+            size_t from = 0;
+            bool any = true;
+            for (int d = 0; d < 3; d++) {
+                size_t element = spread_from(&slide, d, output.at[d], under.at[d]);
+                any = any && element != SIZE_MAX;
+                from = from * slide.in[d] + element;
+            }
+            for (size_t c = 0; any && c < channels; c++)
+                sum += own_x[c * slide.in_count + from] * own_w[c * outputs * slide.kernel_count + k];
+        }
+        y[at] = sum;
+    }
+}
+
+static cudaError_t launch_transposed(const struct operation *operation, const struct view *inputs,
+                                     const struct view *outputs, void *scratch, cudaStream_t stream) {
+    size_t count = view_count(outputs);
+    (void)scratch;
+    return CUDA_DEVICE_LAUNCH(convolve_transposed, count, stream, slide_of(&operation->window, &inputs[0], outputs),
+                              (const float *)inputs[0].data, (const float *)inputs[1].data,
+                              (const float *)inputs[2].data, (float *)outputs[0].data, count);
+}
+
 extern "C" cuda_launcher cuda_window_find(const struct operation *operation, const struct view *inputs,
                                           const struct view *outputs) {
     if (inputs[0].element != ELEMENT_F32)
@@ -153,6 +198,8 @@ extern "C" cuda_launcher cuda_window_find(const struct operation *operation, con
         bool has_indices = operation->pool.kind == POOL_MAX && (outputs[1].data || outputs[1].rank > 0);
         return operation->pool.kind == POOL_LP || has_indices ? NULL : launch_pool;
     }
+    if (operation->kind == OPERATION_CONV_TRANSPOSE)
+        return launch_transposed;
     return operation->kind == OPERATION_CONV && is_depthwise(operation, &inputs[0], &outputs[0]) ? launch_depthwise
                                                                                                  : NULL;
 }

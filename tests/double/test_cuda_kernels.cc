@@ -130,6 +130,8 @@ static void binary_floats(void) {
         check_binary(kind, ELEMENT_F32, ELEMENT_F32);
     check_binary(BINARY_POWER, ELEMENT_F32, ELEMENT_I64);
     check_binary(BINARY_POWER, ELEMENT_F32, ELEMENT_I32);
+    check_binary(BINARY_POWER, ELEMENT_I64, ELEMENT_F32);
+    check_binary(BINARY_POWER, ELEMENT_I32, ELEMENT_F32);
 }
 
 static void binary_integers(void) {
@@ -345,8 +347,9 @@ static struct kernel_case reduction(enum reduce_kind kind, struct view x, uint32
 }
 
 static void reductions(void) {
-    static const enum reduce_kind kinds[] = {REDUCE_SUM, REDUCE_MEAN, REDUCE_MAX,        REDUCE_MIN,    REDUCE_PRODUCT,
-                                             REDUCE_L1,  REDUCE_L2,   REDUCE_SUM_SQUARE, REDUCE_LOG_SUM};
+    static const enum reduce_kind kinds[] = {REDUCE_SUM,     REDUCE_MEAN,       REDUCE_MAX, REDUCE_MIN,
+                                             REDUCE_PRODUCT, REDUCE_L1,         REDUCE_L2,  REDUCE_SUM_SQUARE,
+                                             REDUCE_LOG_SUM, REDUCE_LOG_SUM_EXP};
     for (enum reduce_kind kind : kinds) {
         for (uint32_t axes = 0; axes < 16; axes++) {
             struct kernel_case made = reduction(kind, kernel_case_view(ELEMENT_F32, {3, 4, 5, 7}), axes);

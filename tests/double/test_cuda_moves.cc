@@ -180,6 +180,10 @@ static void gathers(void) {
                 make(OPERATION_ONE_HOT, {indices_for(5, ELEMENT_I64, {2, 3}), kernel_case_view(element, {2})}, {y});
             made.operation.axis = axis;
             check_moved(&made);
+            made.inputs[0] = kernel_case_like(&made.inputs[0], ELEMENT_F32);
+            for (size_t i = 0; i < view_count(&made.inputs[0]); i++)
+                element_set_number(&made.inputs[0], i, (double)kernel_case_random(0, 12) - 6);
+            check_moved(&made);
         }
 }
 
@@ -191,7 +195,7 @@ static void check_resize(struct resize resize, struct view x, struct view y) {
         resize.roi_end[d] = d < 2 ? 1 : 1.1f;
     }
     made.operation.resize = resize;
-    kernel_case_check(&made, resize.mode == RESIZE_NEAREST ? 0 : 1e-6f);
+    kernel_case_check(&made, resize.mode == RESIZE_NEAREST ? 0 : resize.mode == RESIZE_LINEAR ? 1e-6f : 5e-5f);
 }
 
 static void resizes(void) {
@@ -211,6 +215,12 @@ static void resizes(void) {
                          kernel_case_view(ELEMENT_F32, {2, 3, 10, 15}));
             check_resize(resize, kernel_case_view(ELEMENT_F32, {1, 2, 4, 6, 5}),
                          kernel_case_view(ELEMENT_F32, {1, 2, 7, 3, 1}));
+            resize.mode = RESIZE_CUBIC;
+            resize.cubic_a = rounding % 2 ? -0.5f : -0.75f;
+            resize.exclude_outside = rounding > 1;
+            check_resize(resize, kernel_case_view(ELEMENT_F32, {2, 3, 7, 5}),
+                         kernel_case_view(ELEMENT_F32, {2, 3, 10, 15}));
+            check_resize(resize, kernel_case_view(ELEMENT_F32, {2, 6, 5}), kernel_case_view(ELEMENT_F32, {2, 3, 1}));
         }
 }
 
@@ -282,6 +292,22 @@ static void depthwise(void) {
                 kernel_case_check(&made, 3e-6f);
                 kernel_case_check_rows(&made, 9);
             }
+}
+
+/* Of a transposed convolution the window goes over y, and x has its results. */
+static void transposed(void) {
+    for (struct window window : windows)
+        for (size_t groups : {1, 2}) {
+            struct view none = {}, y = image_of(&window, 2, 6), x = result_of(&window, &y, 4);
+            struct view w = weights_of(&window, 4, 6 / groups);
+            window.groups = groups;
+            struct kernel_case made = make(OPERATION_CONV_TRANSPOSE, {x, w, none}, {y});
+            made.operation.window = window;
+            kernel_case_check(&made, 1e-5f);
+            made.inputs[2] = kernel_case_view(ELEMENT_F32, {6});
+            kernel_case_check(&made, 1e-5f);
+            kernel_case_check_rows(&made, 1);
+        }
 }
 
 /* products [pixels, m] of columns and weights, group by group, as the backend's matrix products make them. */
@@ -385,14 +411,11 @@ static void refusals(void) {
     made.operation.kind = OPERATION_CONV;
     made.operation.window = windows[2];
     KERNEL_CASE_ASSERT(lacks()); /* not depthwise */
-    made.operation.kind = OPERATION_RESIZE;
-    made.operation.resize.mode = RESIZE_CUBIC;
-    KERNEL_CASE_ASSERT(lacks());
     made.operation.kind = OPERATION_SOFTMAX;
     made.inputs[0] = half;
     KERNEL_CASE_ASSERT(lacks());
-    for (enum operation_kind kind : {OPERATION_CONV_TRANSPOSE, OPERATION_TOPK, OPERATION_SCATTER_ND, OPERATION_EINSUM,
-                                     OPERATION_QUANTIZE, OPERATION_RECURRENT}) {
+    for (enum operation_kind kind : {OPERATION_CONV_TRANSPOSE, OPERATION_TOPK, OPERATION_EINSUM, OPERATION_RECURRENT,
+                                     OPERATION_SCATTER_ND, OPERATION_QUANTIZE, OPERATION_QLINEAR_CONV}) {
         made.operation.kind = kind;
         KERNEL_CASE_ASSERT(lacks());
     }
@@ -405,9 +428,10 @@ static const struct kernel_case_test tests[] = {
     {"any number of inputs, empty ones among them, is concatenated", concatenations},
     {"pads of all four modes are exact, negative ones too", pads},
     {"gathers take negative indices from the end and give zeros where they are out of range", gathers},
-    {"resizing finds the nearest element exactly and blends linearly within 1e-6", resizes},
+    {"resizing finds the nearest element exactly and blends linearly and cubically", resizes},
     {"pools over one to three dimensions agree, a row alone too", pools},
     {"depthwise convolutions agree with bias, sum and activation, a row alone too", depthwise},
+    {"transposed convolutions agree, with and without bias, a row alone too", transposed},
     {"columns, products and placed pixels make any convolution", convolutions},
     {"pixels of more images than a grid has blocks find their places", many_images},
     {"what has no kernel is refused", refusals},
