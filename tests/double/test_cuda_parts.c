@@ -87,6 +87,9 @@ static void free_sizes_get_more_but_leave_half_of_the_memory(void) {
     none.free = 1 << 20;
     cuda_memory_plan_reserve(&none);
     CHECK(none.activations == 16 << 20);
+    struct cuda_memory_plan large = {.activations = 4096, .free = (size_t)15 << 30, .total = (size_t)16 << 30};
+    cuda_memory_plan_reserve(&large);
+    CHECK(large.activations == 512 << 20 && large.staging == 64 << 20);
 }
 
 /* Copies up or down through pinned memory, in a stream of its own. */

@@ -3,7 +3,16 @@
 #include <stdint.h>
 #include <stdio.h>
 
-enum { RESERVE_FACTOR = 8, RESERVE_BYTES = 64 << 20, RESERVE_STAGING_BYTES = 4 << 20 };
+/* Of a model of free sizes: times what its first sizes need, and at least that part of the device's memory for a slot,
+ * or that many bytes. */
+enum {
+    RESERVE_FACTOR = 8,
+    RESERVE_PART = 32,
+    RESERVE_BYTES = 64 << 20,
+    RESERVE_STAGING_PART = 64,
+    RESERVE_STAGING_BYTES = 4 << 20,
+    RESERVE_STAGING_MOST_BYTES = 64 << 20
+};
 
 size_t cuda_memory_plan_align(size_t bytes) {
     return bytes > SIZE_MAX - CUDA_ALIGNMENT ? SIZE_MAX
@@ -36,12 +45,17 @@ enum weir_status cuda_memory_plan_check(const struct cuda_memory_plan *plan, str
                      cuda_memory_plan_text(plan, text, sizeof text));
 }
 
+static size_t larger(size_t a, size_t b) {
+    return a > b ? a : b;
+}
+
 void cuda_memory_plan_reserve(struct cuda_memory_plan *plan) {
     struct cuda_memory_plan more = *plan;
+    size_t least = larger(RESERVE_BYTES, cuda_memory_plan_align(plan->total / RESERVE_PART));
+    size_t least_staging = cuda_memory_plan_align(plan->total / RESERVE_STAGING_PART);
     for (size_t factor = RESERVE_FACTOR; factor > 0; factor /= 2) {
         more.activations = plan->activations > SIZE_MAX / RESERVE_FACTOR ? SIZE_MAX : plan->activations * factor;
-        if (more.activations < RESERVE_BYTES / RESERVE_FACTOR * factor)
-            more.activations = RESERVE_BYTES / RESERVE_FACTOR * factor;
+        more.activations = larger(more.activations, cuda_memory_plan_align(least / RESERVE_FACTOR * factor));
         size_t bytes = needed(&more);
         if (bytes != SIZE_MAX && bytes <= (factor > 1 ? plan->free / 2 : plan->free)) {
             plan->activations = more.activations;
@@ -49,8 +63,9 @@ void cuda_memory_plan_reserve(struct cuda_memory_plan *plan) {
         }
     }
     plan->staging = plan->staging > SIZE_MAX / RESERVE_FACTOR ? SIZE_MAX : plan->staging * RESERVE_FACTOR;
-    if (plan->staging < RESERVE_STAGING_BYTES)
-        plan->staging = RESERVE_STAGING_BYTES;
+    if (least_staging > RESERVE_STAGING_MOST_BYTES)
+        least_staging = RESERVE_STAGING_MOST_BYTES;
+    plan->staging = larger(plan->staging, larger(least_staging, RESERVE_STAGING_BYTES));
 }
 
 static double mib(size_t bytes) {

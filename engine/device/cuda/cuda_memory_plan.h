@@ -32,8 +32,9 @@ bool cuda_memory_plan_arena(const struct cuda_memory_plan *plan, size_t *bytes);
 /* Does it fit the free memory with a quarter to spare? Errors: NO_MEMORY, with all the numbers. */
 enum weir_status cuda_memory_plan_check(const struct cuda_memory_plan *plan, struct weir_error *err) WEIR_CHECKED;
 
-/* A model of free sizes gets more than it needs at first: eight times as much, at least 64 MiB a slot, or a half, a
- * quarter of that, so that half of the memory stays free; an eighth if that fits at all. */
+/* A model of free sizes gets more than it needs at first: eight times as much, at least 64 MiB or a 32nd of the
+ * device's memory a slot, or a half, a quarter of that, so that half of the memory stays free; an eighth if that fits
+ * at all. Its staging memory likewise: eight times as much, at least a 64th of the device's, which is 4 to 64 MiB. */
 void cuda_memory_plan_reserve(struct cuda_memory_plan *plan);
 
 /* "weights 1.2 MiB + 2 x (activations 0.3 MiB + workspace 32.0 MiB) ...". Returns text. */
