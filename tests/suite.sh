@@ -108,6 +108,7 @@ if stage build build dev; then
     stage unit programs build
     stage integration integration "$PWD/build/weir"
     stage operators "$PYTHON" tests/conformance/onnx_operators.py
+    stage operators-cuda "$PYTHON" tests/conformance/onnx_cuda.py
     stage hardening tests/style/hardening.sh build/weir
     if [[ -n ${WEIR_TEST_ALL:-} ]]; then
         stage numbers one build/tests/number_check
@@ -125,6 +126,9 @@ if stage build-asan build asan; then
     stage unit-asan programs build/asan
     stage integration-asan integration "$PWD/build/asan/weir"
     stage operators-asan "$PYTHON" tests/conformance/onnx_operators.py --program build/asan/tests/run_network --quiet
+    if [[ -n ${WEIR_TEST_ALL:-} ]]; then
+        stage operators-cuda-asan "$PYTHON" tests/conformance/onnx_cuda.py --program build/asan/tests/run_network
+    fi
 fi
 if stage build-fuzz build fuzz fuzz_targets; then
     stage corpus replay

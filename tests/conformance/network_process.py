@@ -154,5 +154,5 @@ class NetworkProcess:
 
 def node_of(text):
     """The operator that a refusal names, if it names one."""
-    match = re.search(r"\((\w+), (?:domain ([\w.]+), )?", text)
+    match = re.search(r"\((\w+)(?: -> [^,]*)?, domain ", text)
     return match.group(1) if match else None

@@ -142,6 +142,16 @@ class Case:
         return self.tensors("output", self.model.graph.output)
 
 
+def cases(words):
+    """All of them, or those whose names hold one of the words."""
+    if not DATA.is_dir():
+        sys.exit("%s is missing: install libonnx-testdata" % DATA)
+    for group in GROUPS:
+        for folder in sorted((DATA / group).iterdir()):
+            if not words or any(word in folder.name for word in words):
+                yield Case(group, folder)
+
+
 def walk(graph):
     for node in graph.node:
         yield node.op_type if node.domain in ("", "ai.onnx") else "%s.%s" % (node.domain, node.op_type)
@@ -292,19 +302,13 @@ def main():
     parser.add_argument("--verbose", action="store_true")
     parser.add_argument("words", nargs="*")
     options = parser.parse_args()
-    if not DATA.is_dir():
-        sys.exit("onnx_operators.py: %s is missing: install libonnx-testdata" % DATA)
     results = []
     with NetworkProcess(options.program) as process:
-        for group in GROUPS:
-            for folder in sorted((DATA / group).iterdir()):
-                if options.words and not any(word in folder.name for word in options.words):
-                    continue
-                case = Case(group, folder)
-                verdict, reason = judge(case, process)
-                results.append((case, verdict, reason))
-                if verdict == "failed" or options.verbose:
-                    print("%s %s/%s [%s]: %s" % (verdict, group, case.name, ", ".join(case.operators), reason), flush=True)
+        for case in cases(options.words):
+            verdict, reason = judge(case, process)
+            results.append((case, verdict, reason))
+            if verdict == "failed" or options.verbose:
+                print("%s %s/%s [%s]: %s" % (verdict, case.group, case.name, ", ".join(case.operators), reason), flush=True)
     count = collections.Counter(verdict for _, verdict, _ in results)
     rows = table(results)
     totals = {"all": len(results), **{verdict: count[verdict] for verdict in ("passed", "constants", "unsupported", "failed")}}

@@ -4,8 +4,9 @@
  *
  *   model PATH                 the model of what follows
  *   by backend | oracle        the CPU backend (as it is at first), or the kernels of kernels/ref alone
+ *   by PATH                    the backend of a CUDA module, which may be a simulated one
  *   threads N, rows N          of the backend; the most rows it is loaded for
- *   precision fp32 | bf16 | int8
+ *   precision fp32 | bf16 | int8 | tf32 | fp16
  *   invariance off | bucket | strict
  *   limit SECONDS              the process ends after that
  *   input DTYPE DIMS PATH      the next input: "float32 2,3 x.raw"; DIMS is "-" for a scalar
@@ -152,14 +153,18 @@ static bool set_word(const char *text, const char *const *words, int *value) {
 
 /* Returns false for a line that says nothing. */
 static bool set_option(struct network *network, const char *word, const char *text) {
-    static const char *const precisions[] = {"fp32", "bf16", "int8", NULL};
+    static const char *const precisions[] = {"fp32", "bf16", "int8", "tf32", "fp16", NULL};
     static const char *const invariances[] = {"off", "bucket", "strict", NULL};
     static const char *const ways[] = {"backend", "oracle", NULL};
     int value = 0;
     bool known = true;
     if (strcmp(word, "by") == 0) {
-        known = set_word(text, ways, &value);
+        bool by_module = strchr(text, '/') != NULL;
+        known = by_module || set_word(text, ways, &value);
         network->by_oracle = value == 1;
+        network->module[0] = 0;
+        if (by_module)
+            snprintf(network->module, sizeof network->module, "%s", text);
     } else if (strcmp(word, "threads") == 0) {
         network->options.threads = atoi(text);
     } else if (strcmp(word, "rows") == 0) {

@@ -1,5 +1,5 @@
-/* A model with inputs from files, run once or over and over; by the CPU backend, or step by step by the oracle's
- * kernels. */
+/* A model with inputs from files, run once or over and over; by the CPU backend, that of a CUDA module, or step by step
+ * by the oracle's kernels. */
 #ifndef WEIR_TESTS_CONFORMANCE_RUN_NETWORK_H
 #define WEIR_TESTS_CONFORMANCE_RUN_NETWORK_H
 
@@ -23,7 +23,8 @@ struct network_input {
 struct network {
     char path[NETWORK_PATH_BYTES];
     bool by_oracle;
-    uint32_t max_rows; /* for the backend; 0: as many as the inputs have */
+    char module[NETWORK_PATH_BYTES]; /* the CUDA module's file; "": the CPU */
+    uint32_t max_rows;               /* for the backend; 0: as many as the inputs have */
     struct backend_options options;
     struct network_input inputs[NETWORK_MAX_INPUTS];
     int input_count;

@@ -2,6 +2,7 @@
 #include <string.h>
 
 #include "engine/clock.h"
+#include "engine/device/cuda_module.h"
 #include "tests/conformance/run_network.h"
 
 enum { MOST_RUNS = 1 << 20 };
@@ -57,11 +58,17 @@ enum weir_status network_dims(const struct network *network, struct tensor_dims 
     return WEIR_OK;
 }
 
+static enum weir_status open_backend(struct network *network, struct weir_error *err) {
+    const struct cuda_module_options module = {.path = network->module, .allow_simulated = true};
+    return network->module[0] ? cuda_module_open(&module, &network->options, 0, &network->backend, err)
+                              : backend_cpu_open(&network->options, &network->backend, err);
+}
+
 static enum weir_status load(struct network *network, uint32_t rows, struct weir_error *err) {
     if (network->model)
         return WEIR_OK;
     int64_t began = clock_now_ns();
-    if (!network->backend && backend_cpu_open(&network->options, &network->backend, err) != WEIR_OK)
+    if (!network->backend && open_backend(network, err) != WEIR_OK)
         return err->status;
     uint32_t most = network->max_rows > rows ? network->max_rows : rows;
     enum weir_status status = network->backend->ops->load(network->backend, network->plan, most, &network->model, err);
