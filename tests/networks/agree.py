@@ -2,7 +2,8 @@
 """usage: agree.py [--program build/tests/run_network] [--write] [WORD...]
 
 Runs networks that nobody here made, and exports of PyTorch and scikit-learn, through the engine and through ONNX Runtime, on
-random and on real inputs, at several batch sizes, and compares. Writes build/results/networks.json, with --write also the
+random and on real inputs, at several batch sizes, and compares; where the CUDA double was built, by the CUDA backend on it
+too, which may refuse a network only by the name of an operator that it lacks. Writes build/results/networks.json, with --write also the
 table of README.md beside this file. With words: only the networks whose names hold one of them. Fetches what it needs first
 (environment.py).
 """
@@ -26,12 +27,14 @@ import numpy  # noqa: E402
 import onnxruntime  # noqa: E402
 
 import measure  # noqa: E402
-from network_process import Crashed, NetworkProcess, Refused  # noqa: E402
+from network_process import Crashed, NetworkProcess, Refused, node_of  # noqa: E402
 from networks import NETWORKS, RANDOM, REAL  # noqa: E402
 
 ERROR, ERROR_BF16 = 1e-4, 2e-2
 LEAST_SCALE = 1e-2  # scores that are all nearer to 0 are compared as if the greatest were this
 LEAST, GOAL = 6, 8  # networks from packages that agree
+NO_KERNEL = "the GPU has no kernel for it"
+OPTIONS = {"fp32": [], "avx2": [], "bf16": ["precision bf16"]}  # and "cuda", where there is a module
 
 
 def reference(network):
@@ -66,6 +69,7 @@ class Finding:
 
     def __init__(self, network):
         self.network, self.errors, self.bf16, self.rows = network, {}, None, []
+        self.cuda = None  # what the CUDA backend refuses
         self.verdict, self.text, self.classes, self.load_ms = "", "", True, None
 
     def note(self, key, error):
@@ -82,13 +86,16 @@ def run_all(network, finding, processes):
             for way, process in processes.items():
                 if way != "fp32" and (kind == RANDOM or rows not in (3, network.row_counts[0])):
                     continue
-                options = ["limit 300", "rows %d" % rows, "threads 2"] + (["precision bf16"] if way == "bf16" else [])
+                options = ["limit 300", "rows %d" % rows, "threads 2"] + OPTIONS[way]
                 try:
                     answers = process.run(network.path, arrays, *options)
                 except Refused as refused:
-                    if way != "bf16":
+                    if way == "bf16":
+                        finding.bf16 = refused.text
+                    elif way == "cuda" and refused.status == "not supported" and NO_KERNEL in refused.text:
+                        finding.cuda = refused.text
+                    else:
                         raise
-                    finding.bf16 = refused.text
                     continue
                 if len(answers.outputs) != len(expected):
                     raise Crashed("%d outputs, not %d" % (len(answers.outputs), len(expected)))
@@ -125,11 +132,12 @@ def row_of(finding):
         return "%.1e" % finding.errors[key] if key in finding.errors else "-"
 
     classes = "-" if not finding.network.argmax or not finding.rows else "same" if finding.classes else "DIFFER"
+    cuda = "lacks " + node_of(finding.cuda) if finding.cuda else shown("cuda")
     return [finding.network.name, finding.network.origin, ", ".join(map(str, finding.rows)) or "-", shown(RANDOM), shown(REAL),
-            classes, shown("avx2"), shown("bf16"), finding.verdict, finding.text[:160].replace("|", "/")]
+            classes, shown("avx2"), shown("bf16"), cuda, finding.verdict, finding.text[:160].replace("|", "/")]
 
 
-HEAD = ["network", "from", "rows", "random", "real", "classes", "AVX2", "bf16", "verdict", "why"]
+HEAD = ["network", "from", "rows", "random", "real", "classes", "AVX2", "bf16", "CUDA", "verdict", "why"]
 
 
 def main():
@@ -142,10 +150,16 @@ def main():
     chosen = [network for network in NETWORKS
               if not options.words or any(word.lower() in network.name.lower() for word in options.words)]
     findings = []
+    module = (pathlib.Path(options.program).parent / "weir_cuda_sim.so").resolve()
     with NetworkProcess(options.program) as plain, NetworkProcess(options.program, environment=avx2) as narrow:
-        with NetworkProcess(options.program) as bf16:
+        roomy = {**os.environ, "WEIR_CUDA_DOUBLE": "memory_mib=8192"}
+        with NetworkProcess(options.program) as bf16, NetworkProcess(options.program, environment=roomy) as cuda:
+            processes = {"fp32": plain, "avx2": narrow, "bf16": bf16}
+            if module.exists():
+                processes["cuda"] = cuda
+                OPTIONS["cuda"] = ["by %s" % module]
             for network in chosen:
-                finding = judge(network, {"fp32": plain, "avx2": narrow, "bf16": bf16})
+                finding = judge(network, processes)
                 findings.append(finding)
                 print("%s: %s %s %s" % (network.name, finding.verdict, finding.text,
                                         {key: "%.1e" % error for key, error in finding.errors.items()}), flush=True)
@@ -165,6 +179,10 @@ def main():
         report.add("failed", len(failed), "", ("==", 0), 0)
         worst = max((error for finding in agreeing for way, error in finding.errors.items() if way != "bf16"), default=0)
         report.add("greatest relative error, float32", worst, "", ("<", ERROR), 7)
+        report.add("of them by the CUDA backend on the double", len([finding for finding in agreeing
+                                                                      if "cuda" in finding.errors]), "", None, 0)
+        report.add("refused by it for an operator that it lacks", len([finding for finding in agreeing if finding.cuda]), "",
+                   None, 0)
         narrow = [finding.errors["bf16"] for finding in foreign if "bf16" in finding.errors]
         if narrow:
             report.add("networks from packages whose bfloat16 error is under %g, of %d" % (ERROR_BF16, len(narrow)),
