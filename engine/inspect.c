@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "engine/device/cuda_module.h"
 #include "engine/graph/describe.h"
 #include "engine/graph/operators.h"
 #include "engine/graph/plan.h"
@@ -26,7 +27,31 @@ enum weir_status inspect_versions(const char *model_path, const char *model_name
     return WEIR_OK;
 }
 
-enum weir_status inspect_model(const char *model_path, FILE *out, struct weir_error *err) {
+struct lacking {
+    FILE *out;
+    int steps;
+};
+
+static void put_lack(void *context, const char *text) {
+    struct lacking *lacking = context;
+    if (lacking->steps++ == 0)
+        fprintf(lacking->out, "%-10s lacks operators:\n", "cuda");
+    fprintf(lacking->out, "  %s\n", text);
+}
+
+/* The CPU runs every operation: those that have no fast kernel by the plain one. */
+static void put_devices(struct plan *plan, const char *cuda_module, FILE *out) {
+    const struct cuda_module_options module = {.path = cuda_module, .folder = WEIR_MODULE_FOLDER};
+    struct lacking lacking = {.out = out};
+    struct weir_error err;
+    fprintf(out, "%-10s runs all steps\n", "cpu");
+    if (cuda_module_lacks(&module, plan, put_lack, &lacking, &err) != WEIR_OK)
+        fprintf(out, "%-10s cannot be told: %s\n", "cuda", err.text);
+    else if (lacking.steps == 0)
+        fprintf(out, "%-10s runs all steps\n", "cuda");
+}
+
+enum weir_status inspect_model(const char *model_path, const char *cuda_module, FILE *out, struct weir_error *err) {
     struct repository_listing listing;
     struct plan *plan = NULL;
     char *text = NULL;
@@ -49,6 +74,7 @@ enum weir_status inspect_model(const char *model_path, FILE *out, struct weir_er
     }
     plan_describe(plan, text, size);
     fprintf(out, "model %s, version %" PRIu64 ": %s\n%s", listing.name, newest->number, newest->path, text);
+    put_devices(plan, cuda_module, out);
 out:
     free(text);
     plan_destroy(plan);

@@ -12,9 +12,11 @@
 enum weir_status inspect_versions(const char *model_path, const char *model_name, FILE *out, size_t *count,
                                   struct weir_error *err) WEIR_CHECKED;
 
-/* Loads and plans the newest version under model_path and writes its description to out. Errors: those of
- * repository_scan and plan_load; NOT_FOUND when there is no version. */
-enum weir_status inspect_model(const char *model_path, FILE *out, struct weir_error *err) WEIR_CHECKED;
+/* Loads and plans the newest version under model_path and writes its description to out, and what each kind of device
+ * lacks for it. cuda_module: the module's file, NULL or "": it is searched for. Errors: those of repository_scan and
+ * plan_load; NOT_FOUND when there is no version. */
+enum weir_status inspect_model(const char *model_path, const char *cuda_module, FILE *out,
+                               struct weir_error *err) WEIR_CHECKED;
 
 /* Writes the names of the operators that models may have, sorted, a line each, to out. Errors: NO_MEMORY. */
 enum weir_status inspect_operators(FILE *out, struct weir_error *err) WEIR_CHECKED;

@@ -12,6 +12,9 @@ typedef uint64_t (*abi_function)(void);
 typedef enum weir_status (*open_function)(const struct backend_options *options, int device, struct backend **out,
                                           struct weir_error *err);
 
+typedef enum weir_status (*lacks_function)(struct plan *plan, weir_cuda_lack tell, void *context,
+                                           struct weir_error *err);
+
 static const char FILE_NAME[] = "weir_cuda.so";
 
 /* The folder of the running program. Returns false if it cannot be told. */
@@ -59,30 +62,51 @@ static enum weir_status explain(const char *path, struct weir_error *err) {
     return weir_fail(err, WEIR_DEVICE, "the CUDA module cannot be opened: %.300s", text ? text : path);
 }
 
-enum weir_status cuda_module_open(const struct cuda_module_options *options, const struct backend_options *backend,
-                                  int device, struct backend **out, struct weir_error *err) {
+/* The module's functions, and where it is. */
+struct module {
     char path[PATH_MAX + sizeof FILE_NAME + 1];
-    struct backend *opened = NULL;
-    abi_function abi;
     open_function open;
-    enum weir_status status = find(options, path, sizeof path, err);
+    lacks_function lacks;
+};
+
+static enum weir_status load(const struct cuda_module_options *options, struct module *module, struct weir_error *err) {
+    abi_function abi;
+    enum weir_status status = find(options, module->path, sizeof module->path, err);
     if (status != WEIR_OK)
         return status;
-    void *module = dlopen(path, RTLD_NOW | RTLD_LOCAL | RTLD_NODELETE);
-    if (!module)
-        return explain(path, err);
-    *(void **)&abi = dlsym(module, "weir_cuda_abi");
-    *(void **)&open = dlsym(module, "weir_cuda_open");
-    if (!abi || !open)
-        return weir_fail(err, WEIR_DEVICE, "%.300s is not weir's CUDA module", path);
-    if (abi() != weir_cuda_layout())
-        return weir_fail(err, WEIR_DEVICE, "the CUDA module %.300s belongs to another build of weir", path);
-    status = open(backend, device, &opened, err);
+    void *opened = dlopen(module->path, RTLD_NOW | RTLD_LOCAL | RTLD_NODELETE);
+    if (!opened)
+        return explain(module->path, err);
+    *(void **)&abi = dlsym(opened, "weir_cuda_abi");
+    *(void **)&module->open = dlsym(opened, "weir_cuda_open");
+    *(void **)&module->lacks = dlsym(opened, "weir_cuda_lacks");
+    if (!abi || !module->open)
+        return weir_fail(err, WEIR_DEVICE, "%.300s is not weir's CUDA module", module->path);
+    if (abi() != weir_cuda_layout() || !module->lacks)
+        return weir_fail(err, WEIR_DEVICE, "the CUDA module %.300s belongs to another build of weir", module->path);
+    return WEIR_OK;
+}
+
+enum weir_status cuda_module_lacks(const struct cuda_module_options *options, struct plan *plan,
+                                   void (*tell)(void *context, const char *text), void *context,
+                                   struct weir_error *err) {
+    struct module module;
+    enum weir_status status = load(options, &module, err);
+    return status == WEIR_OK ? module.lacks(plan, tell, context, err) : status;
+}
+
+enum weir_status cuda_module_open(const struct cuda_module_options *options, const struct backend_options *backend,
+                                  int device, struct backend **out, struct weir_error *err) {
+    struct module module;
+    struct backend *opened = NULL;
+    enum weir_status status = load(options, &module, err);
+    if (status == WEIR_OK)
+        status = module.open(backend, device, &opened, err);
     if (status != WEIR_OK)
         return status;
     if (strncmp(opened->description, "SIMULATED", 9) == 0 && !options->allow_simulated) {
         opened->ops->close(opened);
-        return weir_fail(err, WEIR_DEVICE, "the CUDA module %.300s only simulates a GPU", path);
+        return weir_fail(err, WEIR_DEVICE, "the CUDA module %.300s only simulates a GPU", module.path);
     }
     *out = opened;
     return WEIR_OK;

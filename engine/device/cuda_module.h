@@ -20,4 +20,12 @@ struct cuda_module_options {
 enum weir_status cuda_module_open(const struct cuda_module_options *options, const struct backend_options *backend,
                                   int device, struct backend **out, struct weir_error *err) WEIR_CHECKED;
 
+/* Calls tell with each step of the plan that no GPU can run, in the words with which loading would be refused. The
+ * module decides, with the chooser that loads; a GPU need not be there, and a simulated one is as good. Errors: DEVICE
+ * (the module is not there, or needs a library that is not), and those of plan_make_program. thread: any, one call at a
+ * time. */
+enum weir_status cuda_module_lacks(const struct cuda_module_options *options, struct plan *plan,
+                                   void (*tell)(void *context, const char *text), void *context,
+                                   struct weir_error *err) WEIR_CHECKED;
+
 #endif

@@ -246,6 +246,25 @@ static void an_operator_that_the_device_lacks_is_named(void) {
     cuda_models_end("unsupported");
 }
 
+static void count_lacking(void *context, const char *text) {
+    int *count = context;
+    static const char *const wanted[] = {"QuantizeLinear", "DequantizeLinear", "QuantizeLinear", "DequantizeLinear"};
+    EXPECT(*count < 4 && strstr(text, wanted[*count]) && strstr(text, "no kernel"), "%s", text);
+    ++*count;
+}
+
+static void all_that_a_gpu_lacks_is_told_where_there_is_none(void) {
+    struct cuda_double_config config = cuda_double_defaults();
+    struct plan *plan = cuda_models_unsupported();
+    int count = 0;
+    config.driver_version = 0;
+    cuda_double_reset(&config);
+    EXPECT(weir_cuda_lacks(plan, count_lacking, &count, &cuda_models_err) == WEIR_OK, "%s", cuda_models_err.text);
+    EXPECT(count == 4, "%d", count);
+    EXPECT(cuda_double_calls("*") == 0, "%lu calls of CUDA", cuda_double_calls("*"));
+    plan_destroy(plan);
+}
+
 static void expect_refusal(struct cuda_double_config config, int device, enum weir_status status, const char *text) {
     const struct backend_options options = {0};
     struct backend *backend = NULL;
@@ -355,6 +374,7 @@ int main(void) {
         TEST(an_error_that_passes_fails_one_batch),
         TEST(a_model_that_does_not_fit_is_refused_with_its_plan),
         TEST(an_operator_that_the_device_lacks_is_named),
+        TEST(all_that_a_gpu_lacks_is_told_where_there_is_none),
         TEST(a_device_that_cannot_be_used_is_refused_with_the_reason),
         TEST(every_call_that_fails_ends_in_a_clean_refusal),
 #undef TEST

@@ -8,6 +8,7 @@ import shutil
 import tempfile
 import unittest
 
+import onnx_writer
 from harness import ROOT, WEIR, Server, eventually, run_weir
 
 MODULE = pathlib.Path(WEIR).parent / "tests" / "weir_cuda_sim.so"
@@ -65,6 +66,24 @@ class Simulated(unittest.TestCase):
             device = server.request("GET", "/health").json()["device"]
         self.assertTrue(device["fallback"])
         self.assertIn("simulates", device["reason"])
+
+    def test_inspect_tells_what_a_gpu_lacks_without_one(self):
+        with tempfile.TemporaryDirectory() as folder:
+            path = pathlib.Path(folder) / "model.onnx"
+            path.write_bytes(onnx_writer.model(
+                [onnx_writer.node("QuantizeLinear", ["x", "scale"], ["small"], name="narrow"),
+                 onnx_writer.node("DequantizeLinear", ["small", "scale"], ["y"])],
+                [onnx_writer.tensor("scale", [], onnx_writer.floats([0.5]))],
+                [onnx_writer.value("x", ["N", 4])], [onnx_writer.value("y", ["N", 4])]))
+            for arguments, env in ((("--cuda-module", MODULE), None), ((), {"WEIR_CUDA_MODULE": str(MODULE)})):
+                result = run_weir("inspect", *arguments, path, env=env)
+                self.assertEqual(result.returncode, 0, result.stderr)
+                self.assertRegex(result.stdout, r"\ncuda +lacks operators:\n  node 0 'narrow' \(QuantizeLinear.*\n"
+                                 r"  node 1 .*DequantizeLinear")
+            result = run_weir("inspect", "--cuda-module", folder + "/none.so", path)
+            self.assertEqual(result.returncode, 0, result.stderr)
+            self.assertRegex(result.stdout, r"\ncuda +cannot be told: .*none\.so")
+            self.assertRegex(run_weir("inspect", "--cuda-module", MODULE, DIGITS).stdout, r"\ncuda +runs all steps\n")
 
     def test_more_gpus_than_there_are_is_a_fault(self):
         result = run_weir("serve", DIGITS, "--port", "0", "--device", "cuda", "--cuda-module", MODULE,

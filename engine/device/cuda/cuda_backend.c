@@ -81,6 +81,11 @@ uint64_t weir_cuda_abi(void) {
     return weir_cuda_layout();
 }
 
+enum weir_status weir_cuda_lacks(struct plan *plan, weir_cuda_lack tell, void *context, struct weir_error *err) {
+    struct weir_error local;
+    return cuda_load_lacks(plan, tell, context, err ? err : &local);
+}
+
 enum weir_status weir_cuda_open(const struct backend_options *options, int device, struct backend **out,
                                 struct weir_error *err) {
     static const struct backend_ops ops = {.name = "cuda",

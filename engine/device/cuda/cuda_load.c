@@ -30,7 +30,7 @@ static enum weir_status check_options(struct backend_model *model, struct weir_e
 
 /* Makes the programs of all buckets, the largest first: it says soonest what cannot be. */
 static enum weir_status make_programs(struct backend_model *model, struct weir_error *err) {
-    const struct cuda_program_maker maker = {model->plan, &model->constants, &model->lt, false};
+    const struct cuda_program_maker maker = {.plan = model->plan, .shared = &model->constants, .lt = &model->lt};
     struct tensor_dims dims = *plan_example(model->plan);
     enum weir_status status = WEIR_OK;
     for (uint64_t rows = model->max_rows; rows > 0 && status == WEIR_OK;) {
@@ -171,6 +171,20 @@ static enum weir_status drop_bounce(struct backend_model *model, struct weir_err
     cudaError_t code = cudaFreeHost(model->bounce.memory);
     model->bounce.memory = NULL;
     return cuda_errors_check(&model->backend->errors, code, "giving pinned memory back", err);
+}
+
+enum weir_status cuda_load_lacks(struct plan *plan, void (*tell)(void *context, const char *text), void *context,
+                                 struct weir_error *err) {
+    struct cuda_errors errors = {0};
+    const struct cuda_lt lt = {.precision = BACKEND_FP32, .errors = &errors};
+    struct cuda_constants constants = {0};
+    struct cuda_program program = {0};
+    const struct cuda_program_maker maker = {
+        .plan = plan, .shared = &constants, .lt = &lt, .lack = tell, .lack_context = context};
+    enum weir_status status = cuda_program_make(&maker, plan_example(plan), &program, err);
+    cuda_program_release(&program);
+    cuda_constants_release(&constants);
+    return status;
 }
 
 enum weir_status cuda_load(struct cuda_backend *backend, struct plan *plan, uint32_t max_rows,

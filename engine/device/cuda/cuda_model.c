@@ -79,7 +79,8 @@ enum weir_status cuda_model_settle(struct backend_model *model, int place, struc
 
 static enum weir_status make(struct backend_model *model, const struct tensor_dims *dims, struct cuda_program **out,
                              struct weir_error *err) {
-    const struct cuda_program_maker maker = {model->plan, &model->constants, &model->lt, true};
+    const struct cuda_program_maker maker = {
+        .plan = model->plan, .shared = &model->constants, .lt = &model->lt, .frozen = true};
     int place = make_room(model);
     struct cuda_program *program = &model->programs[place];
     enum weir_status status = cuda_program_make(&maker, dims, program, err);

@@ -51,7 +51,8 @@ struct cuda_program {
 };
 
 /* Makes the program for dims and lays its memory out; wants constants in the model's list, or in its own where they are
- * its own, or where `frozen` (the model's have gone up) and not among the model's. Errors: UNSUPPORTED (names the node
+ * its own, or where `frozen` (the model's have gone up) and not among the model's. With `lack` the program is not one
+ * that can run. Errors: UNSUPPORTED (names the node
  * and the operator that the device lacks), and those of plan_make_program. Owner: the caller; cuda_program_release,
  * also after an error. */
 struct cuda_program_maker {
@@ -59,6 +60,9 @@ struct cuda_program_maker {
     struct cuda_constants *shared;
     const struct cuda_lt *lt;
     bool frozen;
+    void (*lack)(void *context,
+                 const char *text); /* told of each step that cannot be run; NULL: the first is the end */
+    void *lack_context;
 };
 enum weir_status cuda_program_make(const struct cuda_program_maker *maker, const struct tensor_dims *dims,
                                    struct cuda_program *program, struct weir_error *err) WEIR_CHECKED;

@@ -124,6 +124,10 @@ enum weir_status cuda_steps_plan(const struct cuda_program_maker *maker, struct 
         program->step_count++;
         fill_views(program, made->source, NULL);
         status = plan_step(maker, program, made, &scratch_bytes, err);
+        if (status == WEIR_UNSUPPORTED && maker->lack) {
+            maker->lack(maker->lack_context, err->text);
+            status = WEIR_OK;
+        }
         if (scratch_bytes > program->scratch_bytes)
             program->scratch_bytes = scratch_bytes;
     }

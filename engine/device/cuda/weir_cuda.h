@@ -1,4 +1,4 @@
-/* What the module weir_cuda.so and the server agree on: two functions, found by name. The module has its own copy of
+/* What the module weir_cuda.so and the server agree on: three functions, found by name. The module has its own copy of
  * what it uses of engine/ and kernels/; plans, errors and options go across, so both must lay them out alike. */
 #ifndef WEIR_ENGINE_DEVICE_CUDA_WEIR_CUDA_H
 #define WEIR_ENGINE_DEVICE_CUDA_WEIR_CUDA_H
@@ -9,7 +9,7 @@
 #define WEIR_CUDA_EXPORT __attribute__((visibility("default")))
 
 /* Counted up when the meaning of something changes that its size does not show. */
-enum { WEIR_CUDA_ABI = 1 };
+enum { WEIR_CUDA_ABI = 2 };
 
 /* One number for the layout of all that goes across. FNV-1a over the sizes. */
 static inline uint64_t weir_cuda_layout(void) {
@@ -46,5 +46,13 @@ WEIR_CUDA_EXPORT uint64_t weir_cuda_abi(void);
  * Owner of *out: the caller. thread: any. */
 WEIR_CUDA_EXPORT enum weir_status weir_cuda_open(const struct backend_options *options, int device,
                                                  struct backend **out, struct weir_error *err) WEIR_CHECKED;
+
+/* Is called with each step that no GPU can run, in the words of the refusal: node, operator, opset, shape. */
+typedef void (*weir_cuda_lack)(void *context, const char *text);
+
+/* What loading the plan would be refused for, all of it, by the chooser that loads: for the plan's example sizes, in
+ * float32. Needs no GPU and no driver. Errors: those of plan_make_program; NO_MEMORY. thread: any. */
+WEIR_CUDA_EXPORT enum weir_status weir_cuda_lacks(struct plan *plan, weir_cuda_lack tell, void *context,
+                                                  struct weir_error *err) WEIR_CHECKED;
 
 #endif

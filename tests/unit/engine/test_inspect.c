@@ -58,13 +58,13 @@ Test(inspect, versions_and_what_was_passed_over_get_a_line_each) {
 
 Test(inspect, a_model_without_versions_is_not_found) {
     mkdir(at("demo"), 0755);
-    cr_assert_eq(inspect_model(at("demo"), stderr, &error), WEIR_NOT_FOUND);
+    cr_assert_eq(inspect_model(at("demo"), NULL, stderr, &error), WEIR_NOT_FOUND);
     cr_assert_not_null(strstr(error.text, "there is no version"));
-    cr_assert_eq(inspect_model(at("nothing"), stderr, &error), WEIR_NOT_FOUND);
+    cr_assert_eq(inspect_model(at("nothing"), NULL, stderr, &error), WEIR_NOT_FOUND);
 }
 
 Test(inspect, a_broken_file_is_an_error_that_names_it) {
     make_file("demo/v2", "model.onnx", "this is no model");
-    cr_assert_eq(inspect_model(at("demo"), stderr, &error), WEIR_INVALID);
+    cr_assert_eq(inspect_model(at("demo"), NULL, stderr, &error), WEIR_INVALID);
     cr_assert_not_null(strstr(error.text, "model.onnx"), "%s", error.text);
 }
