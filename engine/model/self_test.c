@@ -1,0 +1,274 @@
+#include "engine/model/self_test.h"
+
+#include <math.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* Most runs of each size above one row: further rows only run alone. */
+enum { MOST_RUNS_EACH = 8, INDEX_ROOM = 160, NUMBER_ROOM = 40 };
+
+struct test {
+    const struct samples *samples;
+    const struct self_test_options *options;
+    const struct self_test_runner *runner;
+    struct self_test_report report;
+    struct job_tensor *inputs, *outputs; /* of the run */
+};
+
+/* One element of an output that is being compared. */
+struct place {
+    int output;
+    uint32_t sample, rows; /* the sample's number, and the rows of its batch */
+    size_t index;          /* in the row */
+};
+
+static enum weir_status no_memory(struct weir_error *err) {
+    return weir_fail(err, WEIR_NO_MEMORY, "no memory to run the samples");
+}
+
+/* ---- elements ---- */
+
+static double element(enum tensor_dtype dtype, const void *data, size_t index) {
+    const char *at = (const char *)data + index * tensor_dtype_bytes(dtype);
+    union {
+        uint8_t u8;
+        int8_t i8;
+        uint16_t u16;
+        int32_t i32;
+        int64_t i64;
+        float f32;
+        double f64;
+    } value;
+    memcpy(&value, at, tensor_dtype_bytes(dtype));
+    switch (dtype) {
+    case TENSOR_F32:
+        return value.f32;
+    case TENSOR_F64:
+        return value.f64;
+    case TENSOR_F16:
+        return tensor_f16_to_f32(value.u16);
+    case TENSOR_BF16:
+        return tensor_bf16_to_f32(value.u16);
+    case TENSOR_I32:
+        return value.i32;
+    case TENSOR_I64:
+        return (double)value.i64;
+    case TENSOR_I8:
+        return value.i8;
+    case TENSOR_U8:
+        return value.u8;
+    case TENSOR_BOOL:
+        return value.u8 != 0;
+    case TENSOR_DTYPE_COUNT:
+        break;
+    }
+    return NAN;
+}
+
+static const char *element_text(enum tensor_dtype dtype, const void *data, size_t index, char *text) {
+    int64_t whole;
+    if (dtype == TENSOR_I64) {
+        memcpy(&whole, (const char *)data + index * sizeof whole, sizeof whole);
+        snprintf(text, NUMBER_ROOM, "%lld", (long long)whole);
+    } else {
+        snprintf(text, NUMBER_ROOM, dtype == TENSOR_F64 ? "%.17g" : "%.9g", element(dtype, data, index));
+    }
+    return text;
+}
+
+/* "[1,2]" for an index into a row; "" where a row is one number. */
+static const char *index_text(const struct tensor_shape *row, size_t index, char *text) {
+    size_t places[TENSOR_MAX_RANK], used = 0;
+    for (int i = row->rank - 1; i >= 0; i--) {
+        places[i] = index % (size_t)row->dims[i];
+        index /= (size_t)row->dims[i];
+    }
+    text[0] = 0;
+    for (int i = 0; i < row->rank; i++)
+        used += (size_t)snprintf(text + used, INDEX_ROOM - used, "%s%zu%s", i == 0 ? "[" : ",", places[i],
+                                 i == row->rank - 1 ? "]" : "");
+    return text;
+}
+
+/* ---- comparing ---- */
+
+/* The largest finite magnitude in a row. */
+static double largest(enum tensor_dtype dtype, const void *row, size_t elements) {
+    double most = 0;
+    for (size_t i = 0; i < elements; i++) {
+        double magnitude = fabs(element(dtype, row, i));
+        if (isfinite(magnitude) && magnitude > most)
+            most = magnitude;
+    }
+    return most;
+}
+
+/* Keeps the error if it is nearer to what is allowed than any before. */
+static void note_error(struct self_test_report *report, double error, double allowed, const char *output) {
+    if (error <= 0 || (report->worst_error > 0 && error * report->worst_allowed <= report->worst_error * allowed))
+        return;
+    report->worst_error = error;
+    report->worst_allowed = allowed;
+    snprintf(report->worst_output, sizeof report->worst_output, "%s", output);
+}
+
+/* How far an element is off: 0 also where both are NaN or the same infinity, infinite where only one is. */
+static double error_of(enum tensor_dtype dtype, const void *got, const void *expected, size_t index) {
+    double a = element(dtype, got, index), b = element(dtype, expected, index);
+    size_t bytes = tensor_dtype_bytes(dtype);
+    if (dtype == TENSOR_I64 && a == b) /* large ones may differ where their doubles do not */
+        return memcmp((const char *)got + index * bytes, (const char *)expected + index * bytes, bytes) == 0 ? 0 : 1;
+    if (a == b || (isnan(a) && isnan(b)))
+        return 0;
+    double error = fabs(a - b);
+    return isfinite(b) && isfinite(error) ? error : INFINITY;
+}
+
+static enum weir_status compare_row(struct test *test, struct place place, const void *got, const void *expected,
+                                    struct weir_error *err) {
+    const struct tensor_spec *spec = &test->options->signature->outputs[place.output];
+    const struct job_tensor *tensor = &test->samples->outputs[place.output];
+    size_t elements = tensor->row_bytes / tensor_dtype_bytes(spec->dtype);
+    struct samples_tolerance allow = samples_allow(test->samples, place.output, spec->dtype, test->options->precision);
+    double allowed = allow.absolute + allow.relative * largest(spec->dtype, expected, elements);
+    for (place.index = 0; place.index < elements; place.index++) {
+        char index[INDEX_ROOM], texts[2][NUMBER_ROOM];
+        double error = error_of(spec->dtype, got, expected, place.index);
+        if (!(error <= allowed))
+            return weir_fail(err, WEIR_INVALID,
+                             "sample %u at batch %u: output \"%.100s\"%s: got %s, expected %s, allowed %.3g",
+                             place.sample, place.rows, spec->name, index_text(&tensor->row, place.index, index),
+                             element_text(spec->dtype, got, place.index, texts[0]),
+                             element_text(spec->dtype, expected, place.index, texts[1]), allowed);
+        note_error(&test->report, error, allowed, spec->name);
+    }
+    return WEIR_OK;
+}
+
+static bool same_shape(const struct job_tensor *a, const struct job_tensor *b) {
+    return a->row_bytes == b->row_bytes && a->row.rank == b->row.rank &&
+           memcmp(a->row.dims, b->row.dims, (size_t)a->row.rank * sizeof a->row.dims[0]) == 0;
+}
+
+/* Compares what a batch of rows samples, beginning with first, gave for one output. */
+static enum weir_status compare_output(struct test *test, int output, uint32_t first, uint32_t rows,
+                                       struct weir_error *err) {
+    const struct tensor_spec *spec = &test->options->signature->outputs[output];
+    const struct job_tensor *expected = &test->samples->outputs[output], *got = &test->outputs[output];
+    uint32_t samples = test->samples->dims.rows;
+    if (!got->data)
+        return weir_fail(err, WEIR_INTERNAL, "sample %u at batch %u: output \"%.100s\" did not come", first, rows,
+                         spec->name);
+    if (!same_shape(got, expected)) {
+        char texts[2][INDEX_ROOM];
+        return weir_fail(err, WEIR_INVALID,
+                         "sample %u at batch %u: output \"%.100s\": got rows of shape %s, expected %s", first, rows,
+                         spec->name, tensor_shape_text(&got->row, texts[0], sizeof texts[0]),
+                         tensor_shape_text(&expected->row, texts[1], sizeof texts[1]));
+    }
+    for (uint32_t row = 0; row < (spec->batch_axis < 0 ? 1 : rows); row++) {
+        struct place place = {.output = output, .sample = (first + row) % samples, .rows = rows};
+        size_t sample = spec->batch_axis < 0 ? 0 : place.sample;
+        enum weir_status status = compare_row(test, place, (const char *)got->data + row * got->row_bytes,
+                                              (const char *)expected->data + sample * expected->row_bytes, err);
+        if (status != WEIR_OK)
+            return status;
+    }
+    return WEIR_OK;
+}
+
+/* ---- running ---- */
+
+static void release_outputs(struct test *test) {
+    for (int i = 0; i < test->samples->output_count; i++) {
+        free(test->outputs[i].data);
+        test->outputs[i] = (struct job_tensor){.data = NULL};
+    }
+}
+
+/* Runs one batch of rows samples, beginning with first and going round, and compares all of its outputs. */
+static enum weir_status run_batch(struct test *test, uint32_t first, uint32_t rows, struct weir_error *err) {
+    const struct signature *signature = test->options->signature;
+    struct tensor_dims dims = test->samples->dims;
+    dims.rows = rows;
+    for (int i = 0; i < signature->input_count; i++) {
+        const struct job_tensor *from = &test->samples->inputs[i];
+        for (uint32_t row = 0; row < (signature->inputs[i].batch_axis < 0 ? 1 : rows); row++) {
+            size_t sample = signature->inputs[i].batch_axis < 0 ? 0 : (first + row) % test->samples->dims.rows;
+            memcpy((char *)test->inputs[i].data + row * from->row_bytes,
+                   (const char *)from->data + sample * from->row_bytes, from->row_bytes);
+        }
+    }
+    enum weir_status status = test->runner->run(test->runner->context, &dims, test->inputs, test->outputs, err);
+    if (status != WEIR_OK)
+        weir_fail_in(err, "sample %u at batch %u", first, rows);
+    for (int i = 0; i < signature->output_count && status == WEIR_OK; i++)
+        status = compare_output(test, i, first, rows, err);
+    release_outputs(test);
+    test->report.runs++;
+    return status;
+}
+
+/* Room for the inputs of the largest batch. */
+static enum weir_status make_room(struct test *test, uint32_t most_rows, struct weir_error *err) {
+    const struct samples *samples = test->samples;
+    test->inputs = calloc((size_t)samples->input_count + 1, sizeof *test->inputs);
+    test->outputs = calloc((size_t)samples->output_count + 1, sizeof *test->outputs);
+    if (!test->inputs || !test->outputs)
+        return no_memory(err);
+    for (int i = 0; i < samples->input_count; i++) {
+        bool has_rows = test->options->signature->inputs[i].batch_axis >= 0;
+        size_t bytes;
+        test->inputs[i] = samples->inputs[i];
+        test->inputs[i].data = NULL;
+        if (__builtin_mul_overflow(samples->inputs[i].row_bytes, (size_t)(has_rows ? most_rows : 1), &bytes))
+            return no_memory(err);
+        test->inputs[i].data = malloc(bytes + (bytes == 0));
+        if (!test->inputs[i].data)
+            return no_memory(err);
+    }
+    return WEIR_OK;
+}
+
+static uint32_t smaller(uint32_t a, uint32_t b) {
+    return a < b ? a : b;
+}
+
+static enum weir_status run_all(struct test *test, uint32_t max_rows, struct weir_error *err) {
+    uint32_t samples = test->samples->dims.rows, counts[3], left = SELF_TEST_MOST_RUNS;
+    const uint32_t sizes[3] = {1, max_rows > 7 ? 7 : max_rows > 3 ? 3 : 0, max_rows > 1 ? max_rows : 0};
+    enum weir_status status = WEIR_OK;
+    for (int i = 2; i >= 0; i--) {
+        counts[i] =
+            sizes[i] == 0 ? 0 : smaller(samples / sizes[i] + (samples % sizes[i] > 0), i > 0 ? MOST_RUNS_EACH : left);
+        left -= counts[i];
+    }
+    test->report.samples = samples;
+    test->report.samples_alone = counts[0];
+    for (int i = 0; i < 3; i++)
+        for (uint32_t run = 0; run < counts[i] && status == WEIR_OK; run++) {
+            /* Where they are too many to run all alone, those that do are spread over them. */
+            uint64_t first = i == 0 ? (uint64_t)run * samples / counts[0] : (uint64_t)run * sizes[i];
+            status = run_batch(test, (uint32_t)(first % samples), sizes[i], err);
+        }
+    return status;
+}
+
+enum weir_status self_test_run(const struct samples *samples, const struct self_test_options *options,
+                               const struct self_test_runner *runner, struct self_test_report *out,
+                               struct weir_error *err) {
+    struct test test = {.samples = samples, .options = options, .runner = runner};
+    uint32_t max_rows = options->signature->shares_inputs || options->max_rows < 1 ? 1 : options->max_rows;
+    enum weir_status status = make_room(&test, max_rows, err);
+    if (status == WEIR_OK)
+        status = run_all(&test, max_rows, err);
+    if (status == WEIR_OK)
+        *out = test.report;
+    for (int i = 0; test.inputs && i < samples->input_count; i++)
+        free(test.inputs[i].data);
+    free(test.inputs);
+    free(test.outputs);
+    return status;
+}
