@@ -48,15 +48,16 @@ struct rollout {
     struct rollout_plan plan;
     uint64_t stable;
     int step;
-    int64_t step_began_ns; /* moved on by the time spent paused */
-    int64_t paused_ns;     /* when it was paused */
-    int slow_ticks;        /* one after the other whose compute ratio was too high */
-    uint64_t slow_requests;
-    bool is_marked;                   /* whether step_began to middle are set */
-    struct rollout_window step_start; /* the counts when the step began, */
-    struct rollout_window base;       /* where the recent window begins, */
-    struct rollout_window middle;     /* and where the next one will */
-    char reason[ROLLOUT_TEXT];        /* why it was rolled back */
+    int64_t step_began_ns;        /* moved on by the time spent paused */
+    int64_t paused_ns;            /* when it was paused */
+    int slow_ticks;               /* one after the other with requests and too high a compute ratio */
+    uint64_t requests_at_tick;    /* the candidate's, at the last tick */
+    bool is_early;                /* the recent window began with the step */
+    uint64_t compared_before;     /* requests that had been compared when the step began */
+    struct rollout_window start;  /* the counts when the step began, */
+    struct rollout_window base;   /* where the recent window begins: a few hundred requests ago, */
+    struct rollout_window middle; /* and where the next one will */
+    char reason[ROLLOUT_TEXT];    /* why it was rolled back */
 };
 
 enum rollout_action {
@@ -78,8 +79,8 @@ void rollout_init(struct rollout *rollout);
 enum weir_status rollout_start(struct rollout *rollout, const struct rollout_plan *plan, uint64_t stable,
                                int64_t now_ns, struct weir_error *err) WEIR_CHECKED;
 
-/* After a restart: goes on with a step (RUNNING or PAUSED), whose hold and requests begin anew; or sets a phase that is
- * over. Errors as rollout_start, and a step that the plan does not have. */
+/* After a restart: goes on with a step, RUNNING or PAUSED; its hold and its requests begin anew. Errors: INVALID (what
+ * rollout_start would refuse, another phase, a step that the plan does not have). */
 enum weir_status rollout_restore(struct rollout *rollout, const struct rollout_plan *plan, uint64_t stable,
                                  enum rollout_phase phase, int step, int64_t now_ns) WEIR_CHECKED;
 
