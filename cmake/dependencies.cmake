@@ -4,6 +4,7 @@ find_package(Threads REQUIRED)
 find_package(ZLIB REQUIRED)
 pkg_check_modules(EVENT REQUIRED IMPORTED_TARGET libevent_core)
 pkg_check_modules(YAML REQUIRED IMPORTED_TARGET yaml-0.1)
+pkg_check_modules(CRYPTO REQUIRED IMPORTED_TARGET libcrypto)
 pkg_check_modules(CJSON IMPORTED_TARGET libcjson) # the benchmark of the JSON reader compares with it
 
 find_path(DNNL_INCLUDE oneapi/dnnl/dnnl.h REQUIRED)
