@@ -6,6 +6,7 @@ Needs numpy and scikit-learn (Debian: python3-numpy, python3-sklearn). The data 
 Recognition of Handwritten Digits" set, which scikit-learn ships: 1,797 images of 8 x 8 pixels from 0 to 16.
 """
 
+import hashlib
 import pathlib
 import sys
 import warnings
@@ -64,6 +65,18 @@ def encode(layers):
     return onnx.model(nodes, tensors, [onnx.value("pixels", ["N", 64])], [onnx.value("probabilities", ["N", 10])])
 
 
+def seal(version):
+    """Writes manifest.sha256, as engine/model/manifest.h says, of everything in the version's directory but READMEs and hidden files."""
+    files = {}
+    for path in version.rglob("*"):
+        if path.is_file() and not path.name.startswith(("README", ".")) and path.name != "manifest.sha256":
+            files[path.relative_to(version).as_posix()] = path.read_bytes()
+    lines = ["# weir manifest 1"]
+    lines += ["# size %d %s" % (len(files[name]), name) for name in sorted(files)]
+    lines += ["%s  %s" % (hashlib.sha256(files[name]).hexdigest(), name) for name in sorted(files)]
+    (version / "manifest.sha256").write_text("\n".join(lines) + "\n", encoding="ascii")
+
+
 def main():
     digits = load_digits()
     train_pixels, held_pixels, train_labels, held_labels = train_test_split(
@@ -79,6 +92,7 @@ def main():
     (version / "model.onnx").write_bytes(encode(layers))
     numpy.save(samples / "input.pixels.npy", held_pixels[:SAMPLES].astype("<f4"))
     numpy.save(samples / "output.probabilities.npy", probabilities[:SAMPLES].astype("<f4"))
+    seal(version)
     numpy.save(HERE / "heldout.probabilities.npy", probabilities.astype("<f4"))
     table = numpy.column_stack([held_pixels, held_labels]).astype(int)
     numpy.savetxt(HERE / "heldout.csv", table, fmt="%d", delimiter=",")
