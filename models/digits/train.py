@@ -66,7 +66,7 @@ def encode(layers):
 
 
 def seal(version):
-    """Writes manifest.sha256, as engine/model/manifest.h says, of everything in the version's directory but READMEs and hidden files."""
+    """Writes manifest.sha256 (engine/model/manifest.h) of the version's files but READMEs and hidden ones."""
     files = {}
     for path in version.rglob("*"):
         if path.is_file() and not path.name.startswith(("README", ".")) and path.name != "manifest.sha256":
