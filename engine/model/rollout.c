@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "engine/model/rollout_judge.h"
+#include "engine/utf8.h"
 
 /* A compute ratio must be too high for a few ticks: the cost models begin with the warm-up. */
 enum { SLOW_TICKS = 3, SLOW_REQUESTS = 20, STABLE_OF_A_WINDOW = 30, MOST_OF_A_WINDOW = 2000 };
@@ -88,7 +89,7 @@ enum weir_status rollout_roll_back(struct rollout *rollout, const char *reason, 
     if (!rollout_is_on(rollout))
         return none_is_on(rollout, err);
     rollout->phase = ROLLOUT_ROLLED_BACK;
-    snprintf(rollout->reason, sizeof rollout->reason, "%s", reason);
+    rollout_copy_text(rollout->reason, reason);
     return WEIR_OK;
 }
 
@@ -208,6 +209,23 @@ void rollout_tick(struct rollout *rollout, int64_t now_ns, const struct rollout_
         snprintf(out->text, ROLLOUT_TEXT, "the last of %d steps is over: %s", plan->step_count,
                  plan->auto_promote ? "all checks passed" : "it waits to be promoted");
     }
+}
+
+void rollout_copy_text(char out[ROLLOUT_TEXT], const char *text) {
+    size_t left = strlen(text), used = 0, length;
+    for (; left > 0; text += length, left -= length) {
+        length = utf8_length(text, left);
+        bool is_plain = length > 0 && (unsigned char)*text >= ' ' && *text != 0x7f;
+        length = length > 0 ? length : 1;
+        if (used + (is_plain ? length : 1) >= ROLLOUT_TEXT)
+            break;
+        if (is_plain)
+            memcpy(out + used, text, length);
+        else
+            out[used] = '?';
+        used += is_plain ? length : 1;
+    }
+    out[used] = '\0';
 }
 
 bool rollout_is_on(const struct rollout *rollout) {

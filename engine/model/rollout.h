@@ -94,6 +94,9 @@ enum weir_status rollout_roll_back(struct rollout *rollout, const char *reason, 
 void rollout_tick(struct rollout *rollout, int64_t now_ns, const struct rollout_evidence *evidence,
                   struct rollout_decision *out);
 
+/* Copies a reason, cut at a whole character; what is not UTF-8, and control characters, become '?'. */
+void rollout_copy_text(char out[ROLLOUT_TEXT], const char *text);
+
 bool rollout_is_on(const struct rollout *rollout); /* running or paused */
 const char *rollout_phase_text(enum rollout_phase phase);
 

@@ -39,22 +39,26 @@ static uint64_t non_finite_of(const struct outcomes_counts *counts) {
     return counts->non_finite;
 }
 
-/* Stable's rate: of the same window where it had enough requests in it, else the worst that is known. */
-static double stable_rate(const struct rollout_look *look, const struct failing *failing) {
+/* Stable's rate: of the same window where it had enough requests in it, else the worst that is known; 0 where too
+ * little is. *doubt: two deviations of what it was counted from. */
+static double stable_rate(const struct rollout_look *look, const struct failing *failing, double *doubt) {
     const struct outcomes_counts *recent = &look->recent->stable, *all = &look->all->stable;
-    double now = recent->requests >= RATE_REQUESTS ? share(failing->count(recent), recent->requests) : 0;
-    if (recent->requests >= RATE_WINDOW || all->requests < RATE_REQUESTS)
-        return now;
-    return fmax(now, share(failing->count(all), all->requests));
+    const struct outcomes_counts *from = recent;
+    if (recent->requests < RATE_WINDOW &&
+        share(failing->count(all), all->requests) > share(failing->count(recent), recent->requests))
+        from = all;
+    double rate = from->requests >= RATE_REQUESTS ? share(failing->count(from), from->requests) : 0;
+    *doubt = rate > 0 ? 2 * sqrt(rate * (1 - rate) / (double)from->requests) : 0;
+    return rate;
 }
 
 static bool rate_fails(const struct rollout_look *look, const struct failing *failing, char *reason, size_t size) {
     const struct outcomes_counts *seen = &look->recent->candidate;
     uint64_t failures = failing->count(seen);
-    double rate = share(failures, seen->requests), stable = stable_rate(look, failing);
+    double doubt, rate = share(failures, seen->requests), stable = stable_rate(look, failing, &doubt);
     if (failing->limit == ROLLOUT_OFF || failures < LEAST_FAILURES || rate <= failing->limit)
         return false;
-    double usual = fmax(fmax(stable, failing->limit / 10), LEAST_RATE);
+    double usual = fmax(fmax(stable + doubt, failing->limit / 10), LEAST_RATE);
     if (rate <= stable + failing->limit / 10 || chance_at_least(failures, seen->requests, usual) >= chance_limit(look))
         return false;
     snprintf(reason, size, "%s: %" PRIu64 " of %" PRIu64 " requests, rate %.4f, limit %.4f, stable's %.4f",
@@ -204,11 +208,11 @@ bool rollout_judge_passes(const struct rollout_look *look, char *reason, size_t 
     struct failing failings[FAILINGS];
     list_failings(look->plan, failings);
     for (int i = 0; i < FAILINGS; i++) {
-        double limit = failings[i].limit, rate = share(failings[i].count(seen), seen->requests);
+        double doubt, limit = failings[i].limit, rate = share(failings[i].count(seen), seen->requests);
         if (failings[i].limit == ROLLOUT_OFF || rate <= limit)
             continue;
         /* Non-finite outputs that stable has too are the inputs' fault. */
-        if (failings[i].count == non_finite_of && rate <= limit + 2 * stable_rate(look, &failings[i]))
+        if (failings[i].count == non_finite_of && rate <= limit + 2 * stable_rate(look, &failings[i], &doubt))
             continue;
         snprintf(reason, size, "%s: %" PRIu64 " of %" PRIu64 " requests, rate %.4f, limit %.4f", failings[i].name,
                  failings[i].count(seen), seen->requests, rate, limit);

@@ -236,3 +236,15 @@ Test(rollout, phases_have_names) {
     cr_assert_str_eq(rollout_phase_text(ROLLOUT_ROLLED_BACK), "rolled_back");
     cr_assert_str_eq(rollout_phase_text(ROLLOUT_PHASE_COUNT), "unknown");
 }
+
+Test(rollout, a_reason_is_cut_at_a_whole_character) {
+    char text[ROLLOUT_TEXT], whole[601] = "";
+    rollout_copy_text(text, "plain \xff\n\xc3\xbc");
+    cr_assert_str_eq(text, "plain ??\xc3\xbc");
+    for (int i = 0; i < 200; i++)
+        strcat(whole, "\xe2\x82\xac");
+    rollout_copy_text(text, whole);
+    cr_assert_eq(strlen(text), 255);
+    rollout_copy_text(text, whole + 3 * 114 - 1); /* a stray byte first */
+    cr_assert_eq(strlen(text), 1 + 3 * 84);
+}
