@@ -2,12 +2,8 @@
 FROM debian:bookworm-slim AS build
 RUN apt-get update \
     && DEBIAN_FRONTEND=noninteractive apt-get install -y --no-install-recommends \
-<<<<<<< HEAD
         cmake ninja-build gcc libc6-dev pkg-config libevent-dev node-llhttp libyaml-dev zlib1g-dev libdnnl-dev libssl-dev \
-=======
-        cmake ninja-build gcc libc6-dev pkg-config libevent-dev node-llhttp libyaml-dev zlib1g-dev libdnnl-dev \
         libcjson-dev \
->>>>>>> 2c36117 (model: the state of rollouts in one file, replaced in one step)
     && rm -rf /var/lib/apt/lists/*
 WORKDIR /src
 COPY CMakeLists.txt CMakePresets.json ./
@@ -21,11 +17,7 @@ RUN cmake --preset release && cmake --build --preset release --target weir && st
 FROM debian:bookworm-slim
 RUN apt-get update \
     && DEBIAN_FRONTEND=noninteractive apt-get install -y --no-install-recommends \
-<<<<<<< HEAD
-        libevent-core-2.1-7 libyaml-0-2 zlib1g libdnnl2 libssl3 \
-=======
-        libevent-core-2.1-7 libyaml-0-2 zlib1g libdnnl2 libcjson1 \
->>>>>>> 2c36117 (model: the state of rollouts in one file, replaced in one step)
+        libevent-core-2.1-7 libyaml-0-2 zlib1g libdnnl2 libssl3 libcjson1 \
     && rm -rf /var/lib/apt/lists/*
 COPY --from=build /src/build/release/weir /usr/bin/weir
 LABEL org.opencontainers.image.title="weir" \

@@ -4,12 +4,8 @@ find_package(Threads REQUIRED)
 find_package(ZLIB REQUIRED)
 pkg_check_modules(EVENT REQUIRED IMPORTED_TARGET libevent_core)
 pkg_check_modules(YAML REQUIRED IMPORTED_TARGET yaml-0.1)
-<<<<<<< HEAD
 pkg_check_modules(CRYPTO REQUIRED IMPORTED_TARGET libcrypto)
-pkg_check_modules(CJSON IMPORTED_TARGET libcjson) # the benchmark of the JSON reader compares with it
-=======
 pkg_check_modules(CJSON REQUIRED IMPORTED_TARGET libcjson)
->>>>>>> 2c36117 (model: the state of rollouts in one file, replaced in one step)
 
 find_path(DNNL_INCLUDE oneapi/dnnl/dnnl.h REQUIRED)
 find_library(DNNL_LIBRARY dnnl REQUIRED)
