@@ -39,9 +39,10 @@ struct double_core {
     std::map<char *, memory_block> device_blocks, pinned_blocks;
     std::map<std::string, failure> failing_calls, failing_operations;
     std::map<std::string, unsigned long> hanging_operations, calls;
-    bool released; /* hanging operations end */
-    int threads;   /* of streams, destroyed ones included */
-    int open;      /* operations at work, while which device memory can be reached */
+    std::string when; /* planned failures wait for this file; "": they do not */
+    bool released;    /* hanging operations end */
+    int threads;      /* of streams, destroyed ones included */
+    int open;         /* operations at work, while which device memory can be reached */
 };
 
 extern struct double_core &core;
@@ -54,6 +55,9 @@ struct core_guard {
         core.lock.unlock();
     }
 };
+
+/* Are planned failures counted yet? Lock held. */
+bool core_plans_hold(void);
 
 /* Every call of the API begins with this: errors of the process, planned failures, sticky errors. needs_context: the
  * current device is set up if it is not. */

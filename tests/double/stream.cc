@@ -42,11 +42,12 @@ static void operation_run(CUstream_st *stream, queued_operation *operation) {
     }
     if (device.sticky != 0)
         return;
-    if (!node.host && hang_due(node.name)) {
+    bool planned = !node.host && core_plans_hold();
+    if (planned && hang_due(node.name)) {
         while (!core.released)
             core.lock.wait();
     }
-    if (!node.host && failure_due(node.name, &error)) {
+    if (planned && failure_due(node.name, &error)) {
         device.sticky = error;
         return;
     }

@@ -12,7 +12,9 @@ int main(int argc, char **argv) {
     size_t left = 0, total = 0;
     struct cudaDeviceProp properties;
     if (argc == 1) {
-        CHECK(setenv("WEIR_CUDA_DOUBLE", WORDS, 1) == 0);
+        char words[512];
+        snprintf(words, sizeof words, "%s when=/tmp/weir-double-%d", WORDS, (int)getpid());
+        CHECK(setenv("WEIR_CUDA_DOUBLE", words, 1) == 0);
         execl(argv[0], argv[0], "again", (char *)NULL);
         return 1;
     }
@@ -24,12 +26,20 @@ int main(int argc, char **argv) {
     CHECK(total == 8 << 20);
     float *x = check_device_floats(4), *host = check_pinned_floats(4);
     void *block;
+    char path[64];
+    snprintf(path, sizeof path, "/tmp/weir-double-%d", (int)getpid());
+    CHECK_OK(cudaMalloc(&block, 16));
+    FILE *file = fopen(path, "w"); /* from now on failures are counted */
+    CHECK(file && fclose(file) == 0);
+    CHECK_OK(cudaFree(block));
+    CHECK_OK(cudaMalloc(&block, 16));
     CHECK_ERROR(cudaMalloc(&block, 16), cudaErrorMemoryAllocation);
+    CHECK(remove(path) == 0);
     cudaStream_t stream = check_stream();
     CHECK_OK(cudaMemcpyAsync(x, host, 16, cudaMemcpyHostToDevice, stream));
     CHECK_OK(cudaStreamSynchronize(stream));
     CHECK_OK(cudaMemcpyAsync(host, x, 16, cudaMemcpyDeviceToHost, stream));
     CHECK_ERROR(cudaStreamSynchronize(stream), cudaErrorLaunchFailure);
-    printf("ok: the environment configures the double and plans failures\n");
+    printf("ok: the environment configures the double and plans failures, from a moment on\n");
     return 0;
 }
