@@ -1,6 +1,7 @@
 #include "engine/engine.h"
 
 #include <pthread.h>
+#include <stdatomic.h>
 #include <stdlib.h>
 
 #include "engine/batch/batcher.h"
@@ -13,8 +14,9 @@
 
 enum {
     SPIN_US = 20,
-    STUCK_LEAST_MS = 10000, /* a batch younger than this is never called stuck */
-    STUCK_TIMES = 20,       /* nor one that has not run this many times as long as expected */
+    STUCK_LEAST_MS = 10000, /* the default of watchdog_ns */
+    STUCK_TIMES = 20,       /* a batch that has not run this many times as long as expected is not stuck */
+    STUCK_FOR_GOOD = 2,     /* times watchdog_ns: it will not come back */
 };
 
 struct engine {
@@ -22,6 +24,7 @@ struct engine {
     struct inventory inventory;
     struct batcher *batcher;
     struct executor **executors;
+    atomic_int devices_left;
     struct telemetry *telemetry; /* NULL: no GPU serves */
     pthread_mutex_t lock;
     struct version *serving; /* under lock */
@@ -56,6 +59,8 @@ enum weir_status engine_open(const struct engine_options *options, struct engine
     if (!engine)
         return weir_fail(err, WEIR_NO_MEMORY, "no memory for the engine");
     engine->options = *options;
+    if (engine->options.watchdog_ns == 0)
+        engine->options.watchdog_ns = (int64_t)STUCK_LEAST_MS * CLOCK_NS_PER_MS;
     pthread_mutex_init(&engine->lock, NULL);
     enum weir_status status = inventory_open(&options->devices, &engine->inventory, err);
     if (status != WEIR_OK)
@@ -69,6 +74,7 @@ enum weir_status engine_open(const struct engine_options *options, struct engine
         .spin_ns = spin_ns(),
     };
     engine->batcher = batcher_create(&batching);
+    atomic_init(&engine->devices_left, engine->inventory.count);
     engine->executors = calloc((size_t)engine->inventory.count, sizeof(struct executor *));
     if (!engine->batcher || !engine->executors) {
         status = weir_fail(err, WEIR_NO_MEMORY, "no memory for the engine");
@@ -79,7 +85,8 @@ enum weir_status engine_open(const struct engine_options *options, struct engine
                                              .backend = engine->inventory.devices[i],
                                              .batcher = engine->batcher,
                                              .observer = &engine->options.observer,
-                                             .batch_rows = options->batch_rows};
+                                             .batch_rows = options->batch_rows,
+                                             .devices_left = &engine->devices_left};
         status = executor_start(&executing, &engine->executors[i], err);
     }
     if (status == WEIR_OK)
@@ -207,16 +214,18 @@ void engine_set_queue_delays(struct engine *engine, int64_t max_queue_delay_ns, 
     batcher_set_delays(engine->batcher, max_queue_delay_ns, queue_delay_target_ns);
 }
 
-static bool is_stuck(const struct batcher_load *load, int64_t now_ns) {
+/* Has the batch that runs longest run for `times` limits of the watchdog? */
+static bool is_stuck(const struct engine *engine, const struct batcher_load *load, int64_t times, int64_t now_ns) {
     if (load->oldest_taken_ns == 0)
         return false;
-    int64_t age_ns = now_ns - load->oldest_taken_ns;
-    return age_ns > STUCK_LEAST_MS * INT64_C(1000000) && age_ns > STUCK_TIMES * load->oldest_expected_ns;
+    int64_t age_ns = (now_ns - load->oldest_taken_ns) / times;
+    return age_ns > engine->options.watchdog_ns && age_ns > STUCK_TIMES * load->oldest_expected_ns;
 }
 
 void engine_status(struct engine *engine, struct engine_status *out) {
     struct batcher_load load;
     batcher_load(engine->batcher, &load);
+    int64_t now_ns = clock_now_ns();
     *out = (struct engine_status){
         .device = engine->inventory.devices[0]->ops->name,
         .device_reason = engine->inventory.reason,
@@ -227,7 +236,8 @@ void engine_status(struct engine *engine, struct engine_status *out) {
         .queued_jobs = load.queued_jobs,
         .queued_rows = load.queued_rows,
         .running_rows = load.running_rows,
-        .stuck = is_stuck(&load, clock_now_ns()),
+        .stuck = is_stuck(engine, &load, 1, now_ns),
+        .stuck_for_good = is_stuck(engine, &load, STUCK_FOR_GOOD, now_ns),
     };
 }
 

@@ -22,6 +22,7 @@ struct engine_options {
     bool admit_all;                /* no predictions: queue everything, drop what has expired */
     int64_t max_queue_delay_ns;    /* how long an idle device waits for a fuller batch; 0: not at all */
     int64_t queue_delay_target_ns; /* longest wait for a turn; 0: three batches of the largest size */
+    int64_t watchdog_ns;           /* a batch that takes less is never called stuck; 0: 10 s */
     struct observer observer;      /* its functions may be NULL */
 };
 
@@ -104,7 +105,8 @@ struct engine_status {
     int device_count;
     int cpu_threads; /* of one batch on the CPU: as configured, or what the process may use */
     uint32_t queued_jobs, queued_rows, running_rows;
-    bool stuck; /* a batch has run far longer than it should */
+    bool stuck;          /* a batch has run longer than watchdog_ns and far longer than expected */
+    bool stuck_for_good; /* twice as long: only the process's end frees its device */
 };
 void engine_status(struct engine *engine, struct engine_status *out);
 

@@ -56,8 +56,8 @@ static void device_lost(void *context, int device, const char *reason) {
     struct service *service = context;
     char quoted[256];
     log_event(LOG_ERROR, "device_lost", "device=%d reason=%s", device, log_quote(reason, quoted, sizeof quoted));
-    atomic_store(&service->api.device_lost, true);
-    kill(getpid(), SIGTERM);
+    if (!atomic_exchange(&service->api.device_lost, true)) /* a second signal would cut the drain short */
+        kill(getpid(), SIGTERM);
 }
 
 static enum weir_status open_engine(struct service *service, struct weir_error *err) {
@@ -86,6 +86,7 @@ static enum weir_status open_engine(struct service *service, struct weir_error *
         .admit_all = config->admission == CONFIG_ADMISSION_FIFO,
         .max_queue_delay_ns = config->max_queue_delay_us * CLOCK_NS_PER_US,
         .queue_delay_target_ns = config->queue_delay_target_ms * CLOCK_NS_PER_MS,
+        .watchdog_ns = config->watchdog_ms * CLOCK_NS_PER_MS,
         .observer = {.context = service, .batch_ran = batch_ran, .jobs_done = jobs_done, .device_lost = device_lost},
     };
     enum weir_status status = engine_open(&options, &service->engine, err);
@@ -342,9 +343,11 @@ int service_run(const struct config *config, const struct config_sources *source
         code = exit_code_of(weir_fail(&err, WEIR_NO_MEMORY, "cannot start the loader's thread"));
     if (code == EXIT_CODE_DONE) {
         service_wait(&service);
-        if (service.loader_started && !service.loader_ended && service.cut) {
-            log_event(LOG_INFO, "stopped", "code=%d while=loading", EXIT_CODE_DONE);
-            return EXIT_CODE_DONE | EXIT_AT_ONCE; /* the loader's thread still runs: nothing can be taken apart */
+        bool loading = service.loader_started && !service.loader_ended && service.cut;
+        if (loading || service.abandons_batch) { /* a thread still runs: nothing can be taken apart */
+            code = atomic_load(&service.api.device_lost) ? EXIT_CODE_DEVICE_LOST : EXIT_CODE_DONE;
+            log_event(LOG_INFO, "stopped", "code=%d while=%s", code, loading ? "loading" : "computing");
+            return code | EXIT_AT_ONCE;
         }
         if (service.loader_started)
             pthread_join(service.loader, NULL);

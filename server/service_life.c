@@ -14,7 +14,12 @@
 #include "server/observe/log.h"
 #include "server/service_state.h"
 
-enum { DRAIN_LOOK_MS = 10 };
+enum {
+    DRAIN_LOOK_MS = 10,
+    LOST_DELAY_MS = 250,     /* a lost device's service still says so for this long, unless drain_delay is shorter */
+    WATCHDOG_LOOKS = 4,      /* in the time after which a batch is stuck */
+    WATCHDOG_MOST_MS = 1000, /* between two looks */
+};
 
 /* An order for one loop. */
 struct order {
@@ -151,12 +156,40 @@ static void load_ready(evutil_socket_t fd, short what, void *context) {
     }
 }
 
+/* Looks whether a batch is stuck. One that stays so ends the service: nothing else frees a device that hangs. */
+static void watchdog_ready(evutil_socket_t fd, short what, void *context) {
+    struct service *service = context;
+    struct engine_status status;
+    (void)fd;
+    (void)what;
+    engine_status(service->engine, &status);
+    if (status.stuck != service->stuck)
+        log_event(status.stuck ? LOG_ERROR : LOG_WARN, status.stuck ? "batch_stuck" : "batch_came_back",
+                  "limit_ms=%lld", (long long)service->config->watchdog_ms);
+    service->stuck = status.stuck;
+    if (status.stuck_for_good && !atomic_exchange(&service->api.device_lost, true)) {
+        log_event(LOG_ERROR, "device_lost", "reason=\"a batch has been stuck for twice watchdog_ms\"");
+        kill(getpid(), SIGTERM);
+    }
+}
+
+static bool start_watchdog(struct service *service) {
+    int64_t look_ms = service->config->watchdog_ms / WATCHDOG_LOOKS;
+    struct timeval wait = {0};
+    if (look_ms > WATCHDOG_MOST_MS)
+        look_ms = WATCHDOG_MOST_MS;
+    wait.tv_sec = look_ms / 1000;
+    wait.tv_usec = look_ms % 1000 * 1000;
+    service->watchdog = event_new(service->base, -1, EV_PERSIST, watchdog_ready, service);
+    return service->watchdog && event_add(service->watchdog, &wait) == 0;
+}
+
 bool service_start_loading(struct service *service) {
     service->load_fd = eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC);
     if (service->load_fd < 0)
         return false;
     service->load_event = event_new(service->base, service->load_fd, EV_READ | EV_PERSIST, load_ready, service);
-    if (!service->load_event || event_add(service->load_event, NULL) != 0)
+    if (!start_watchdog(service) || !service->load_event || event_add(service->load_event, NULL) != 0)
         return false;
     service->loader_started = pthread_create(&service->loader, NULL, load, service) == 0;
     return service->loader_started;
@@ -167,7 +200,11 @@ static void set_timer(struct service *service, int64_t wait_ns) {
     event_add(service->timer, &wait);
 }
 
+/* Nothing is waited for any more, a batch that still runs neither: a device that hangs would never give it back. */
 static void end(struct service *service, const char *how) {
+    struct engine_status status;
+    engine_status(service->engine, &status);
+    service->abandons_batch = status.running_rows > 0;
     log_event(LOG_INFO, "drained", "outcome=%s connections=%u in_flight=%u", how,
               atomic_load(&service->connections.open), atomic_load(&service->api.admission.slots));
     service->phase = SERVICE_ENDED;
@@ -185,16 +222,16 @@ static void drain(struct service *service) {
     set_timer(service, 0);
 }
 
-static void leave(struct service *service, bool at_once) {
+static void leave(struct service *service, int64_t delay_ns) {
     atomic_store(&service->api.draining, true);
     service->phase = SERVICE_LEAVING;
     order_all(service, &(struct order){.what = ORDER_LEAVE});
-    if (at_once || service->drain_delay_ns == 0) {
+    if (delay_ns == 0) {
         drain(service);
         return;
     }
-    log_event(LOG_INFO, "leaving", "delay_ms=%lld", (long long)(service->drain_delay_ns / CLOCK_NS_PER_MS));
-    set_timer(service, service->drain_delay_ns);
+    log_event(LOG_INFO, "leaving", "delay_ms=%lld", (long long)(delay_ns / CLOCK_NS_PER_MS));
+    set_timer(service, delay_ns);
 }
 
 static void timer_ready(evutil_socket_t fd, short what, void *context) {
@@ -205,8 +242,8 @@ static void timer_ready(evutil_socket_t fd, short what, void *context) {
         drain(service);
     } else if (service->phase == SERVICE_DRAINING) {
         if (atomic_load(&service->connections.open) == 0 && atomic_load(&service->ops_connections.open) == 0 &&
-            atomic_load(&service->api.admission.slots) == 0)
-            end(service, "clean");
+            (atomic_load(&service->api.admission.slots) == 0 || service->stuck))
+            end(service, service->stuck ? "stuck" : "clean");
         else if (clock_now_ns() - service->drain_began_ns >= service->drain_timeout_ns)
             end(service, "timeout");
         else
@@ -224,8 +261,10 @@ static void signal_ready(evutil_socket_t fd, short what, void *context) {
                 reload(service);
         } else if (service->phase == SERVICE_RUNNING) {
             log_event(LOG_INFO, "signal", "name=%s", info.ssi_signo == SIGINT ? "SIGINT" : "SIGTERM");
-            bool serving = service->loader_ended && !atomic_load(&service->api.device_lost);
-            leave(service, info.ssi_signo == SIGINT || !serving);
+            int64_t delay_ns = service->drain_delay_ns;
+            if (atomic_load(&service->api.device_lost) && delay_ns > LOST_DELAY_MS * CLOCK_NS_PER_MS)
+                delay_ns = LOST_DELAY_MS * CLOCK_NS_PER_MS;
+            leave(service, info.ssi_signo == SIGINT || !service->loader_ended ? 0 : delay_ns);
         } else {
             service->cut = true;
             end(service, "cut"); /* a second signal */
@@ -257,6 +296,8 @@ void service_close_signals(struct service *service) {
         event_free(service->signal_event);
     if (service->timer)
         event_free(service->timer);
+    if (service->watchdog)
+        event_free(service->watchdog);
     if (service->load_event)
         event_free(service->load_event);
     if (service->load_fd > 0)

@@ -55,11 +55,14 @@ struct service {
     struct event_base *base;
     struct event *signal_event;
     struct event *timer;
+    struct event *watchdog;
     int signal_fd;
     enum service_phase phase;
     int64_t drain_delay_ns;
     int64_t drain_timeout_ns;
     int64_t drain_began_ns;
+    bool stuck;          /* a batch has run for too long, and was complained of */
+    bool abandons_batch; /* the end does not wait for what runs on a device */
 };
 
 /* The connections' limits as the configuration has them. */

@@ -17,7 +17,7 @@ struct executor {
     struct batch batches[MAX_SLOTS];
     int64_t submitted_ns[MAX_SLOTS];
     enum weir_status submit_status[MAX_SLOTS];
-    bool lost;
+    bool lost, retired; /* retired: lost, and others take what is queued */
     pthread_t thread;
 };
 
@@ -67,9 +67,12 @@ static void scatter(struct executor *executor, int slot, uint32_t first, uint32_
 
 static void lose_device(struct executor *executor, const char *reason) {
     const struct observer *observer = executor->options.observer;
-    if (!executor->lost && observer && observer->device_lost)
-        observer->device_lost(observer->context, executor->options.device, reason);
+    if (executor->lost)
+        return;
     executor->lost = true;
+    executor->retired = atomic_fetch_sub(executor->options.devices_left, 1) > 1;
+    if (observer && observer->device_lost)
+        observer->device_lost(observer->context, executor->options.device, reason);
 }
 
 /* A batch that failed may hold one part that breaks it, or be too large only as a whole: each half is run alone. */
@@ -159,7 +162,7 @@ static void *run(void *context) {
     int oldest = 0, running = 0;
     for (;;) {
         int slot = (oldest + running) % slots;
-        if (running < slots) {
+        if (running < slots && !executor->retired) {
             bool any = start(executor, slot, running == 0);
             if (executor->batches[slot].part_count > 0) {
                 running++;
@@ -167,9 +170,9 @@ static void *run(void *context) {
             }
             if (any)
                 continue;
-            if (running == 0)
-                break; /* stopped and empty */
         }
+        if (running == 0)
+            break; /* retired, or stopped and empty */
         finish(executor, oldest);
         oldest = (oldest + 1) % slots;
         running--;

@@ -1,8 +1,12 @@
 /* An executor runs batches on one device: one thread that takes a batch, lays its rows into the device's staging
  * memory, runs it, and hands the results back; with two slots it fills the next batch while one runs. Sizes that the
- * model does not take fail the batch's jobs with the backend's words; they are no failure of the device. */
+ * model does not take fail the batch's jobs with the backend's words; they are no failure of the device. One whose
+ * device is lost leaves the queue to the others; the last one hands back what it takes as failed, so that nobody waits.
+ */
 #ifndef WEIR_ENGINE_BATCH_EXECUTOR_H
 #define WEIR_ENGINE_BATCH_EXECUTOR_H
+
+#include <stdatomic.h>
 
 #include "engine/batch/batcher.h"
 #include "engine/observer.h"
@@ -17,6 +21,7 @@ struct executor_options {
     struct batcher *batcher;
     const struct observer *observer; /* may be NULL; must outlive the executor */
     uint32_t batch_rows;
+    atomic_int *devices_left; /* how many are not lost, shared by all executors of the batcher */
 };
 
 /* Starts the thread. Errors: NO_MEMORY. Owner: the engine, by executor_stop. */

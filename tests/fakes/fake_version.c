@@ -16,10 +16,10 @@ enum { LARGEST = 8 };
     }
 static struct version versions[3] = {
     {.costs = NO_COSTS}, {.costs = NO_COSTS}, {.costs = NO_COSTS, .shares_inputs = true}};
-static struct fake_backend *device;
+static struct fake_backend *devices[2];
 
-void fake_version_device(struct fake_backend *fake) {
-    device = fake;
+void fake_version_device(int number, struct fake_backend *fake) {
+    devices[number] = fake;
 }
 
 struct version *fake_version(int index) {
@@ -46,6 +46,5 @@ const struct signature *version_signature(const struct version *version) {
 
 struct backend_model *version_replica(const struct version *version, int device_number) {
     (void)version;
-    (void)device_number;
-    return (struct backend_model *)device;
+    return (struct backend_model *)devices[device_number];
 }

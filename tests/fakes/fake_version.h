@@ -5,8 +5,8 @@
 struct fake_backend;
 struct version;
 
-/* All fake versions run on this device. */
-void fake_version_device(struct fake_backend *fake);
+/* On device `number`, 0 or 1, all fake versions run on this one. */
+void fake_version_device(int number, struct fake_backend *fake);
 
 /* One of three versions: 0 and 1 take rows of strangers together; 2 has an input that rows share, so its jobs run
  * alone. Their tables know nothing of costs at first. */

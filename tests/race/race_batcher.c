@@ -65,10 +65,12 @@ int main(void) {
     struct executor *executor;
     pthread_t threads[SUBMITTERS];
     fake_backend_init(&fake, 2);
-    fake_version_device(&fake);
+    fake_version_device(0, &fake);
     batcher = batcher_create(
         &(struct batcher_options){.batch_rows = ROWS, .spin_ns = 2000, .queue_delay_target_ns = INT64_MAX / 4});
-    struct executor_options options = {.backend = &fake.backend, .batcher = batcher, .batch_rows = ROWS};
+    atomic_int devices_left = 1;
+    struct executor_options options = {
+        .backend = &fake.backend, .batcher = batcher, .batch_rows = ROWS, .devices_left = &devices_left};
     if (!batcher || executor_start(&options, &executor, &err) != WEIR_OK)
         return 1;
     for (size_t i = 0; i < SUBMITTERS; i++)

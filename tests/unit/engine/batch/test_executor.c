@@ -14,7 +14,7 @@ static struct fake_backend fake;
 static struct batcher *batcher;
 static struct executor *executor;
 static struct weir_error err;
-static atomic_int lost_calls, done_calls, observed_rows;
+static atomic_int lost_calls, done_calls, observed_rows, devices_left;
 
 static void on_lost(void *context, int device, const char *reason) {
     (void)context;
@@ -40,10 +40,14 @@ static const struct observer observer = {.batch_ran = on_batch, .jobs_done = on_
 
 static void start(int slots) {
     fake_backend_init(&fake, slots);
-    fake_version_device(&fake);
+    fake_version_device(0, &fake);
     batcher = batcher_create(&(struct batcher_options){.batch_rows = ROWS});
-    struct executor_options options = {
-        .backend = &fake.backend, .batcher = batcher, .observer = &observer, .batch_rows = ROWS};
+    atomic_store(&devices_left, 1);
+    struct executor_options options = {.backend = &fake.backend,
+                                       .batcher = batcher,
+                                       .observer = &observer,
+                                       .batch_rows = ROWS,
+                                       .devices_left = &devices_left};
     cr_assert_eq(executor_start(&options, &executor, &err), WEIR_OK);
 }
 
@@ -148,6 +152,48 @@ Test(executor, a_lost_device_answers_everything_and_says_so_once) {
         cr_assert_eq(jobs[i].job.status, WEIR_DEVICE_LOST);
     }
     stop();
+    cr_assert_eq(atomic_load(&lost_calls), 1);
+}
+
+Test(executor, a_lost_device_leaves_the_queue_to_the_others) {
+    static struct fake_backend broken;
+    struct executor *other;
+    struct fake_job first, jobs[2 * ROWS];
+    fake_backend_init(&fake, 1);
+    fake_backend_init(&broken, 2);
+    fake_version_device(0, &fake);
+    fake_version_device(1, &broken);
+    atomic_store(&broken.lost, true);
+    atomic_store(&devices_left, 2);
+    batcher = batcher_create(&(struct batcher_options){.batch_rows = ROWS, .device_count = 2});
+    struct executor_options options = {.device = 1,
+                                       .backend = &broken.backend,
+                                       .batcher = batcher,
+                                       .observer = &observer,
+                                       .batch_rows = ROWS,
+                                       .devices_left = &devices_left};
+    cr_assert_eq(executor_start(&options, &other, &err), WEIR_OK);
+    fake_job_init(&first, 1, 0);
+    add(&first);
+    batcher_publish(batcher);
+    wait_for(&first);
+    cr_assert_eq(first.job.status, WEIR_DEVICE_LOST);
+    for (int i = 0; i < 2 * ROWS; i++) {
+        fake_job_init(&jobs[i], 1, (float)i);
+        add(&jobs[i]);
+    }
+    batcher_publish(batcher);
+    options.device = 0;
+    options.backend = &fake.backend;
+    cr_assert_eq(executor_start(&options, &executor, &err), WEIR_OK);
+    for (int i = 0; i < 2 * ROWS; i++) {
+        wait_for(&jobs[i]);
+        cr_assert_eq(jobs[i].job.status, WEIR_OK);
+    }
+    batcher_stop(batcher);
+    executor_stop(other);
+    executor_stop(executor);
+    batcher_destroy(batcher);
     cr_assert_eq(atomic_load(&lost_calls), 1);
 }
 

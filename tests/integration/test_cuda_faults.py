@@ -1,0 +1,153 @@
+"""A simulated GPU (tests/double) that is slow, fails for good or hangs while the real server serves on it."""
+
+import os
+import pathlib
+import shutil
+import signal
+import tempfile
+import threading
+import time
+import unittest
+
+from harness import Closed, Server, eventually, run_at_once
+from test_cuda_cases import DIGITS, GPU, MODULE, rows
+
+ROW = rows(1)
+
+
+@unittest.skipUnless(MODULE.exists(), "built without the CUDA double")
+class Faults(unittest.TestCase):
+    def setUp(self):
+        self.folder = tempfile.mkdtemp(prefix="weir-fault-")
+        self.addCleanup(shutil.rmtree, self.folder)
+
+    def server(self, plan, expected_exit=0, **options):
+        """The plan's failures wait for go_wrong."""
+        words = "when=%s/now %s" % (self.folder, plan)
+        server = Server(DIGITS, env={"WEIR_CUDA_DOUBLE": words}, **{**GPU, **options})
+        server.expected_exit = expected_exit
+        return server
+
+    def go_wrong(self):
+        pathlib.Path(self.folder, "now").touch()
+
+    def ready(self, server):
+        """(status, body) of the readiness, or None where nobody listens any more."""
+        try:
+            answer = server.request("GET", "/health/ready")
+            return answer.status, answer.body.decode()
+        except (OSError, Closed):
+            return None
+
+    def ask_until_it_ends(self, server, began):
+        """Asks on one connection until an answer is the last on it. Returns all statuses."""
+        statuses = []
+        with server.client(seconds=30) as client:
+            while not statuses or not answer.closes:
+                answer = client.predict(ROW)
+                statuses.append(answer.status)
+                began.set()
+        return statuses
+
+    def test_overload_is_refused_or_in_time_and_nobody_is_left_without_an_answer(self):
+        timeout_s = 1.0
+        with self.server("delay_us=4000", batch_size=4, timeout_ms=int(timeout_s * 1000), max_concurrency=256) as server:
+            server.predict(ROW)
+            wanted = server.predict(ROW).predictions[0]
+
+            def ask():
+                answers = []
+                for _ in range(4):
+                    began = time.monotonic()
+                    answers.append((server.predict(ROW), time.monotonic() - began))
+                return answers
+
+            answers = [pair for pairs in run_at_once([ask] * 80, 120) for pair in pairs]
+            served = [(answer, took) for answer, took in answers if answer.status == 200]
+            self.assertEqual(len(answers), 320)
+            self.assertEqual({answer.status for answer, _ in answers} - {200, 503, 504}, set())
+            self.assertGreater(len(served), 0)
+            self.assertGreater(len([1 for answer, _ in answers if answer.status == 503]), 0)
+            self.assertLess(len([1 for answer, _ in answers if answer.status == 504]), 32)
+            for answer, _ in served:
+                for mine, theirs in zip(answer.predictions[0], wanted):
+                    self.assertAlmostEqual(mine, theirs, delta=1e-5)
+            eventually(lambda: server.metrics().total("weir_in_flight_requests") == 0, what="an idle server")
+            self.assertEqual(self.ready(server)[0], 200)
+
+    def test_an_error_that_stays_is_told_at_once_and_ends_the_process(self):
+        with self.server("fail_operation=product:1:700", 75, drain_delay_ms=5000) as server:
+            began, over, seen = threading.Event(), threading.Event(), []
+
+            def watch():
+                began.wait()
+                while not over.is_set() and (not seen or seen[-1]):
+                    lost = bool(server.events("device_lost"))
+                    seen.append(self.ready(server))
+                    if lost and seen[-1]:
+                        self.assertEqual(seen[-1][0], 503)
+
+            def break_it():
+                began.wait()
+                self.go_wrong()
+
+            asks = [lambda: self.ask_until_it_ends(server, began)] * 16
+            results = run_at_once([*asks, watch, break_it])
+            over.set()
+            self.assertIsNone(results[16], results[16])
+            for statuses in results[:16]:
+                self.assertIsInstance(statuses, list, statuses)
+                self.assertEqual(statuses[-1], 503)
+                self.assertEqual(set(statuses[:-1]) - {200, 503}, set())
+            self.assertTrue([1 for look in seen if look and look[0] == 503 and "device lost" in look[1]], seen[-5:])
+            self.assertEqual(server.wait_exit(20), 75)
+            self.assertEqual(len(server.events("device_lost")), 1)
+            self.assertIn("cudaErrorIllegalAddress", server.log())
+
+    def test_a_device_that_hangs_is_noticed_and_the_process_ends(self):
+        with self.server("hang_operation=product:1", 75, watchdog_ms=1000, timeout_ms=700) as server:
+            self.assertEqual(server.predict(ROW).status, 200)
+            self.go_wrong()
+            answers = run_at_once([lambda: server.predict(ROW)] * 8)
+            self.assertEqual({answer.status for answer in answers} - {503, 504}, set())
+            self.assertIn(504, [answer.status for answer in answers])
+            looks = eventually(lambda: [look for look in [self.ready(server)] if look and look[0] == 503], what="not ready")
+            self.assertIn("stuck", looks[0][1])
+            self.assertEqual(server.wait_exit(20), 75)
+            self.assertEqual(len(server.events("batch_stuck")), 1)
+            self.assertEqual(len(server.events("device_lost")), 1)
+
+    def test_a_hanging_device_does_not_keep_the_process_from_stopping(self):
+        for signals in (1, 2):
+            with self.server("hang_operation=product:1", timeout_ms=300, drain_timeout_ms=600) as server:
+                self.go_wrong()
+                self.assertEqual(server.predict(ROW).status, 504)
+                for _ in range(signals):
+                    server.send_signal(signal.SIGTERM)
+                    server.wait_for("draining")
+                self.assertEqual(server.wait_exit(10), 0)
+            os.remove(os.path.join(self.folder, "now"))
+
+    def test_one_of_two_devices_is_lost_and_the_other_serves_the_queue(self):
+        options = {"gpu_count": 2, "batch_size": 2, "admission": "fifo", "timeout_ms": 60000}
+        with self.server("devices=2 delay_us=5000 fail_operation=product:1:719", 75, **options) as server:
+            self.assertEqual(len(server.events("model_on_device")), 2)
+
+            def break_it():
+                eventually(lambda: server.request("GET", "/health").json()["queued_rows"] >= 20, what="a queue")
+                self.go_wrong()
+
+            answers = run_at_once([*[lambda: server.predict(ROW)] * 60, break_it])[:60]
+            statuses = [answer.status for answer in answers]
+            self.assertEqual(set(statuses), {200, 503})
+            self.assertLessEqual(statuses.count(503), 4)  # two slots of two rows
+            self.assertEqual(server.wait_exit(20), 75)
+            self.assertEqual(len(server.events("device_lost")), 1)
+
+    def test_a_failure_that_passes_is_one_batchs_own(self):
+        with self.server("fail_call=cudaGraphLaunch:1:1") as server:
+            self.go_wrong()
+            answer = server.predict(ROW)
+            self.assertEqual((answer.status, answer.json()["reason"]), (500, "engine"))
+            self.assertEqual(server.predict(ROW).status, 200)
+            self.assertEqual(self.ready(server)[0], 200)
