@@ -29,7 +29,8 @@ enum rollout_phase {
 enum { ROLLOUT_TEXT = 256 };
 
 /* What is known at a tick. The counts begin with the rollout and only grow (the owner resets them before
- * rollout_start); those of a shadow's candidate are of its copies. */
+ * rollout_start). They are of users' requests, without the copies for comparing; only a shadow's candidate has nothing
+ * but copies. */
 struct rollout_evidence {
     struct outcomes_counts stable, candidate;
     struct comparison_summary comparison;
