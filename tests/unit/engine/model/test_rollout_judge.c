@@ -17,6 +17,7 @@ struct stream {
     double noise;                             /* sigma of the lognormal millisecond that is added */
     double agreement;
     bool compares;
+    int burst; /* of each 250 requests so many in a row wait 20 ms, whoever answers them */
 };
 
 static const struct stream SAME = {
@@ -41,9 +42,9 @@ static int64_t latency_ns(struct stream *stream, double compute_ms) {
     return (int64_t)((compute_ms + exp(stream->noise * normal)) * 1e6);
 }
 
-static void answer(struct stream *stream, bool is_candidate) {
+static void answer(struct stream *stream, bool is_candidate, double wait_ms) {
     struct outcomes *outcomes = is_candidate ? &candidate : &stable;
-    double compute_ms = stream->compute_ms * (is_candidate ? stream->slower : 1);
+    double compute_ms = stream->compute_ms * (is_candidate ? stream->slower : 1) + wait_ms;
     unsigned flags = OUTCOME_GOOD;
     if (uniform(stream) < (is_candidate ? stream->errors : stream->stable_errors))
         flags = OUTCOME_ERROR;
@@ -78,7 +79,7 @@ static uint64_t run(struct stream stream, uint64_t seed, uint64_t most, double *
     cr_assert_eq(rollout_start(&rollout, &plan, 1, 0, NULL), WEIR_OK);
     while (rollout_is_on(&rollout) && evidence.candidate.requests < most) {
         for (int i = 0; i < 250; i++)
-            answer(&stream, traffic_take(&turn, plan.steps[0].weight_ppm));
+            answer(&stream, traffic_take(&turn, plan.steps[0].weight_ppm), i < stream.burst ? 20 : 0);
         now_ns += CLOCK_NS_PER_S / 4;
         outcomes_copy(&stable, &evidence.stable);
         outcomes_copy(&candidate, &evidence.candidate);
@@ -148,6 +149,15 @@ Test(rollout_judge, the_same_model_raises_no_alarm_at_most_of_the_traffic) {
     struct stream stream = SAME;
     stream.weight = 0.95;
     expect_quiet(stream, 100, 20000);
+}
+
+Test(rollout_judge, bursts_that_both_wait_in_are_no_alarm) {
+    static const int BURSTS[] = {1, 2, 3, 5, 25, 125};
+    struct stream stream = SAME;
+    for (size_t i = 0; i < sizeof BURSTS / sizeof *BURSTS; i++) {
+        stream.burst = BURSTS[i];
+        expect_quiet(stream, 20, 1500);
+    }
 }
 
 Test(rollout_judge, errors_that_stable_has_too_are_no_alarm) {
