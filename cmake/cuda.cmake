@@ -24,17 +24,25 @@ endif()
 message(STATUS "CUDA module: ${WEIR_CUDA_FOUND}")
 
 if(WEIR_CUDA_FOUND)
-  file(GLOB cuda_sources CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/engine/device/cuda/*.c ${CMAKE_SOURCE_DIR}/kernels/cuda/*.cu)
-  add_library(weir_cuda MODULE ${cuda_sources})
-  set_target_properties(weir_cuda PROPERTIES PREFIX "" LINKER_LANGUAGE C CUDA_STANDARD 17 CUDA_RUNTIME_LIBRARY Static
-    CUDA_VISIBILITY_PRESET hidden INSTALL_RPATH "$ORIGIN" LIBRARY_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR})
-  target_include_directories(weir_cuda PRIVATE ${CMAKE_SOURCE_DIR})
+  # The same objects are in the module and in the programs of tests/device.
+  file(GLOB cuda_kernel_sources CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/kernels/cuda/*.cu)
+  file(GLOB cuda_backend_sources CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/engine/device/cuda/*.c)
+  add_library(weir_cuda_kernels OBJECT ${cuda_kernel_sources})
+  add_library(weir_cuda_backend OBJECT ${cuda_backend_sources})
+  set_target_properties(weir_cuda_kernels PROPERTIES CUDA_STANDARD 17 CUDA_RUNTIME_LIBRARY Static
+    CUDA_VISIBILITY_PRESET hidden)
+  target_include_directories(weir_cuda_kernels PRIVATE ${CMAKE_SOURCE_DIR})
   # Without these two the objects want libstdc++ (__cxa_guard_*, __gxx_personality_v0).
-  target_compile_options(weir_cuda PRIVATE
-    $<$<COMPILE_LANGUAGE:CUDA>:-fmad=false$<SEMICOLON>-Xcompiler=-fno-exceptions,-fno-threadsafe-statics,-fPIC>
-    "$<$<COMPILE_LANGUAGE:C>:$<TARGET_PROPERTY:weir_flags,INTERFACE_COMPILE_OPTIONS>>")
-  target_compile_definitions(weir_cuda PRIVATE _GNU_SOURCE)
-  target_link_libraries(weir_cuda PRIVATE weir_engine CUDA::cudart_static CUDA::cublasLt)
+  target_compile_options(weir_cuda_kernels PRIVATE
+    -fmad=false -Xcompiler=-fno-exceptions,-fno-threadsafe-statics,-fPIC)
+  target_compile_definitions(weir_cuda_kernels PRIVATE _GNU_SOURCE)
+  target_link_libraries(weir_cuda_kernels PUBLIC weir_kernels CUDA::cudart_static)
+  target_link_libraries(weir_cuda_backend PRIVATE weir_flags PUBLIC weir_cuda_kernels weir_engine CUDA::cublasLt)
+
+  add_library(weir_cuda MODULE)
+  set_target_properties(weir_cuda PROPERTIES PREFIX "" LINKER_LANGUAGE C CUDA_RUNTIME_LIBRARY Static
+    INSTALL_RPATH "$ORIGIN" LIBRARY_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR})
+  target_link_libraries(weir_cuda PRIVATE weir_cuda_backend weir_cuda_kernels)
   target_link_options(weir_cuda PRIVATE -Wl,--exclude-libs,ALL -Wl,-z,defs -Wl,--as-needed)
   install(TARGETS weir_cuda LIBRARY DESTINATION lib/weir)
 endif()

@@ -19,9 +19,10 @@ struct kernel_case_test {
     void (*run)(void);
 };
 
-/* Runs all tests, prints each sentence with its result, and what the double counted. Returns the exit code: 0, 1 a test
- * failed, 3 there is no device. With the double, each test runs once for every order of a block's threads. */
-int kernel_case_main(const struct kernel_case_test *tests, size_t count);
+/* Runs the tests whose sentence holds the word (NULL: all), prints each sentence with its result, and what the double
+ * counted. Returns the exit code: 0, 1 a test failed, 3 there is no device. With the double, each test runs once for
+ * every order of a block's threads. */
+int kernel_case_main(const struct kernel_case_test *tests, size_t count, const char *word);
 
 /* The test goes on, but has failed. */
 void kernel_case_fail(const char *format, ...) __attribute__((format(printf, 1, 2)));

@@ -491,6 +491,6 @@ static const struct kernel_case_test tests[] = {
     {"a row alone has the bits that it has among others", rows_alone},
 };
 
-int main(void) {
-    return kernel_case_main(tests, sizeof tests / sizeof *tests);
+int main(int argc, char **argv) {
+    return kernel_case_main(tests, sizeof tests / sizeof *tests, argc > 1 ? argv[1] : NULL);
 }

@@ -437,6 +437,6 @@ static const struct kernel_case_test tests[] = {
     {"what has no kernel is refused", refusals},
 };
 
-int main(void) {
-    return kernel_case_main(tests, sizeof tests / sizeof *tests);
+int main(int argc, char **argv) {
+    return kernel_case_main(tests, sizeof tests / sizeof *tests, argc > 1 ? argv[1] : NULL);
 }
