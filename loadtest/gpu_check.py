@@ -69,26 +69,28 @@ def answers(check):
     return out
 
 
-def commit():
-    packed = pathlib.Path(ROOT, "build", "gpu-check", "commit")
-    done = subprocess.run(["git", "describe", "--always", "--dirty"], cwd=ROOT, capture_output=True, text=True, check=False)
-    return done.stdout.strip() or (packed.read_text(encoding="ascii").strip() if packed.exists() else "unknown")
+def commit(options):
+    """Of the programs: as it was packed, or that of this tree."""
+    packed = pathlib.Path(options.build, "commit")
+    if packed.exists():
+        return packed.read_text(encoding="ascii").strip()
+    try:
+        done = subprocess.run(["git", "describe", "--always", "--dirty"], cwd=ROOT, capture_output=True, text=True, check=False)
+    except OSError:
+        return "unknown"
+    return done.stdout.strip() or "unknown"
 
 
 def number(value):
     return "" if value is None else "%.4g" % value if isinstance(value, float) else str(value)
 
 
-def table(check):
-    lines = [("part", "what", "figure", "unit", "goal", "verdict")]
-    for row in check.rows:
-        if row["verdict"] != "detail":
-            lines.append((row["part"], row["row"], number(row["value"]), row["unit"], row["goal"], row["verdict"]))
-    widths = [min(max(len(line[column]) for line in lines), 90) for column in range(6)]
-    for index, line in enumerate(lines):
-        print("| %s |" % " | ".join(cell.ljust(width) for cell, width in zip(line, widths)))
-        if index == 0:
-            print("|%s|" % "|".join("-" * (width + 2) for width in widths))
+def table(rows):
+    """Not padded: a reader that keeps the end of what is printed then keeps more of it."""
+    print("| part | what | figure | unit | goal | verdict |\n|---|---|---|---|---|---|")
+    for row in rows:
+        print("| %s | %s | %s | %s | %s | %s |" % (
+            row["part"], row["row"], number(row["value"])[:120], row["unit"], row["goal"], row["verdict"]))
 
 
 def write(check, options, seconds):
@@ -97,7 +99,7 @@ def write(check, options, seconds):
     path = out / "gpu_check.json"
     report = {
         "name": "gpu_check", "when": datetime.datetime.now(datetime.timezone.utc).isoformat(timespec="seconds"),
-        "commit": commit(), "command": shlex.join(sys.argv), "simulated": options.simulated,
+        "commit": commit(options), "command": shlex.join(sys.argv), "simulated": options.simulated,
         "machine": {"kernel": platform.release(), "cpus": os.cpu_count(), "python": platform.python_version()},
         "seconds": round(seconds, 1), "parts": check.parts, "answers": answers(check), "rows": check.rows,
     }
@@ -138,12 +140,15 @@ def main(parts=PARTS):
     if check.no_gpu:
         return 3
     print()
-    table(check)
+    table([row for row in check.rows if row["verdict"] != "detail"])
     print()
     for answer in answers(check):
         print("%s?\n    %s" % (answer["question"], answer["answer"]))
     path = write(check, options, time.monotonic() - began)
     bad = [row for row in check.rows if row["verdict"] in ("missed", "failed")]
+    if bad:
+        print("\nMissed or failed:")
+        table(bad)
     verdicts = [row["verdict"] for row in check.rows]
     print("\n%d goals met, %d missed, %d parts failed or were cut, %d skipped; %.0f s; written: %s" % (
         verdicts.count("good"), verdicts.count("missed"), verdicts.count("failed"), verdicts.count("skipped"),

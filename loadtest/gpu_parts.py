@@ -8,7 +8,7 @@ import re
 import shutil
 import sys
 
-from gpu_tools import MIB, TOLERANCES, Failed, NoGpu, Skip, first_line, models, most_rows, write_mlp
+from gpu_tools import MIB, ROOT, TOLERANCES, Failed, NoGpu, Skip, first_line, models, most_rows, write_mlp
 
 KERNEL_PROGRAMS = ("kernels", "moves")
 QUICK_KERNELS = ("softmax", "gather")  # words of the sentences of those tests that --quick runs
@@ -18,6 +18,10 @@ def machine(check):
     """What is here. Ends the check if there is no GPU; begins the log of dmon."""
     there = (check.build / "weir").exists()
     check.row("the server", "%s/weir" % check.build.name, goal="it is there", good=there)
+    try:
+        check.run([check.build / "weir", "check", ROOT / "models" / "digits"], limit=15)
+    except Failed as error:
+        check.row("the server starts", None, verdict="failed", note=str(error))
     check.row("cuBLASLt found in", ", ".join(check.libraries) or "nowhere: the loader's own paths are left")
     for name in ("nvcc", "compute-sanitizer"):
         check.row(name, shutil.which(name) or "missing")
@@ -38,7 +42,8 @@ def machine(check):
         check.row(name, value if value is not None else "not told")
     check.store["dmon"] = check.folder / "dmon.txt"
     with open(check.store["dmon"], "wb") as log:
-        check.start([check.smi, "dmon", "-s", "pucm", "-d", "1"], background=True, stdout=log, stderr=log)
+        unbuffered = ["stdbuf", "-oL"] if shutil.which("stdbuf") else []
+        check.start([*unbuffered, check.smi, "dmon", "-s", "pucm", "-d", "1"], background=True, stdout=log, stderr=log)
 
 
 def nvml(check):

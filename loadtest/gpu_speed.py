@@ -59,14 +59,15 @@ def invariant(check):
         usual = check.store["graph times"][name, precision][1]
         check.row("strict costs at one row, %s" % precision, rows["graph, 1 rows"]["value"] / usual, "times")
     folder = write_mlp(check, name)
-    for invariance in ("off", "bucket"):
-        rows = check.measure("engine", "positions", folder / "1" / "model.onnx", folder, "fp32", invariance, most_rows(check), 1)
+    for precision, invariance in (("fp32", "off"), ("tf32", "bucket"), ("bf16", "bucket"), ("fp32", "bucket")):
+        rows = check.measure("engine", "positions", folder / "1" / "model.onnx", folder, precision, invariance, most_rows(check), 1)
         tried = rows["places compared"]["value"]
         others = rows["places with other bits than the first"]["value"]
+        what = "places with other bits, %s %s" % (precision, invariance)
         if invariance == "off":
-            check.row("places with other bits, off", others, "of %d" % tried)
+            check.row(what, others, "of %d" % tried)
         else:
-            check.equal("places with other bits, bucket", others, 0, "of %d" % tried)
+            check.equal(what, others, 0, "of %d" % tried)
 
 
 def torch(check):

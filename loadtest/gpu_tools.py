@@ -209,11 +209,20 @@ class Check:
         """{name: text} of the first GPU, None where it is not told."""
         if not self.smi:
             raise Skip("nvidia-smi is missing")
-        names = ["name", "driver_version", "pci.bus_id", "memory.total", "memory.used", "utilization.gpu", "temperature.gpu",
-                 "power.draw", "clocks.sm", "ecc.errors.uncorrected.volatile.total", "mig.mode.current", "persistence_mode"]
-        line = self.run([self.smi, "--query-gpu=" + ",".join(names), "--format=csv,noheader,nounits"], limit=15)
+        names = ["name", "driver_version", "pci.bus_id", "memory.total", "memory.used"]
+        more = ["utilization.gpu", "temperature.gpu", "power.draw", "clocks.sm", "ecc.errors.uncorrected.volatile.total",
+                "mig.mode.current", "persistence_mode"]
+        try:
+            line = self.ask_smi(names + more)
+            names += more
+        except Failed:  # it knows one of these by another name
+            line = self.ask_smi(names)
         values = [text.strip() for text in line.splitlines()[0].split(",")]
-        return {name: None if "N/A" in text or "Not Supported" in text else text for name, text in zip(names, values)}
+        told = {name: None if "N/A" in text or "Not Supported" in text else text for name, text in zip(names, values)}
+        return {name: told.get(name) for name in dict.fromkeys(names + more)}
+
+    def ask_smi(self, names):
+        return self.run([self.smi, "--query-gpu=" + ",".join(names), "--format=csv,noheader,nounits"], limit=15)
 
     def memory_used(self):
         """MiB of the card that are in use, by nvidia-smi; None if it does not tell."""
