@@ -119,7 +119,7 @@ fi
 if stage build-tsan build tsan race_programs && stage build-tsan-weir build tsan weir &&
     stage build-tsan-double build tsan double_programs; then
     stage race programs build/tsan -R '^race[.]'
-    stage double-tsan programs build/tsan --no-tests=ignore -R '^double[.](kernels|runtime|products|cuda_kernels|cuda_moves|cuda_life|cuda_parts)$'
+    stage double-tsan programs build/tsan --no-tests=ignore -R '^double[.](kernels|runtime|products|cuda_kernels|cuda_moves|cuda_layers|cuda_life|cuda_parts)$'
     stage integration-tsan integration "$PWD/build/tsan/weir" batching admission lifecycle limits
 fi
 if stage build-asan build asan; then

@@ -54,6 +54,7 @@ static int planned(const char *function) {
         if (found != core.failing_calls.end() && --found->second.nth == 0) {
             int error = found->second.error;
             core.failing_calls.erase(found);
+            core.failed = function;
             return error;
         }
     }
@@ -165,6 +166,7 @@ void cuda_double_reset(const struct cuda_double_config *config) {
     memset(core.devices, 0, sizeof core.devices);
     core.counts = cuda_double_counts{};
     core.when.clear();
+    core.failed.clear();
     core.released = false;
     core.config = config != nullptr ? *config : cuda_double_defaults();
     if (core.config.devices > DOUBLE_MAX_DEVICES)
@@ -176,6 +178,11 @@ void cuda_double_reset(const struct cuda_double_config *config) {
 void cuda_double_fail_call(const char *function, unsigned long nth, int error) {
     core_guard guard;
     core.failing_calls[function] = failure{nth, error};
+}
+
+const char *cuda_double_failed(void) {
+    core_guard guard;
+    return core.failed.c_str();
 }
 
 unsigned long cuda_double_calls(const char *function) {

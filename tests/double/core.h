@@ -37,12 +37,14 @@ struct double_core {
     std::set<CUgraphExec_st *> execs;
     std::set<CUmemPoolHandle_st *> pools;
     std::map<char *, memory_block> device_blocks, pinned_blocks;
+    std::set<void *> product_objects; /* those that were never destroyed stay here: a sanitizer tells of others */
     std::map<std::string, failure> failing_calls, failing_operations;
     std::map<std::string, unsigned long> hanging_operations, calls;
-    std::string when; /* planned failures wait for this file; "": they do not */
-    bool released;    /* hanging operations end */
-    int threads;      /* of streams, destroyed ones included */
-    int open;         /* operations at work, while which device memory can be reached */
+    std::string failed; /* the function whose call failed as planned */
+    std::string when;   /* planned failures wait for this file; "": they do not */
+    bool released;      /* hanging operations end */
+    int threads;        /* of streams, destroyed ones included */
+    int open;           /* operations at work, while which device memory can be reached */
 };
 
 extern struct double_core &core;

@@ -80,6 +80,8 @@ void cuda_double_reset(const struct cuda_double_config *config);
  * "cudaMalloc", "cublasLtMatmul" (error is then a cublasStatus_t), or "*" for any. A function can have one such
  * failure to come at a time. */
 void cuda_double_fail_call(const char *function, unsigned long nth, int error);
+/* The function whose call failed as planned, "" if none did since the reset. Until the next reset. */
+const char *cuda_double_failed(void);
 /* Calls of the function ("*": any) since the reset. */
 unsigned long cuda_double_calls(const char *function);
 

@@ -64,9 +64,16 @@ static cublasStatus_t attribute_copy(const attribute_place (&places)[count], int
     return CUBLAS_STATUS_NOT_SUPPORTED;
 }
 
-static void count_objects(long change) {
+static void made(void *object) {
     core_guard guard;
-    core.counts.product_objects += static_cast<unsigned long>(change);
+    core.product_objects.insert(object);
+    core.counts.product_objects++;
+}
+
+static void destroyed(void *object) {
+    core_guard guard;
+    core.product_objects.erase(object);
+    core.counts.product_objects--;
 }
 
 /* Every function begins with this. */
@@ -83,14 +90,14 @@ cublasStatus_t cublasLtCreate(cublasLtHandle_t *out) {
     if (core_enter("a context") != cudaSuccess)
         return CUBLAS_STATUS_NOT_INITIALIZED;
     *out = reinterpret_cast<cublasLtHandle_t>(new char);
-    count_objects(1);
+    made(*out);
     return CUBLAS_STATUS_SUCCESS;
 }
 
 cublasStatus_t cublasLtDestroy(cublasLtHandle_t handle) {
     PRODUCTS_ENTER();
+    destroyed(handle);
     delete reinterpret_cast<char *>(handle);
-    count_objects(-1);
     return CUBLAS_STATUS_SUCCESS;
 }
 
@@ -140,14 +147,14 @@ cublasStatus_t cublasLtMatmulDescInit_internal(cublasLtMatmulDesc_t at, size_t b
 cublasStatus_t cublasLtMatmulDescCreate(cublasLtMatmulDesc_t *out, cublasComputeType_t compute, cudaDataType scale) {
     PRODUCTS_ENTER();
     *out = new cublasLtMatmulDescOpaque_t{};
-    count_objects(1);
+    made(*out);
     return cublasLtMatmulDescInit_internal(*out, sizeof **out, compute, scale);
 }
 
 cublasStatus_t cublasLtMatmulDescDestroy(cublasLtMatmulDesc_t desc) {
     PRODUCTS_ENTER();
+    destroyed(desc);
     delete desc;
-    count_objects(-1);
     return CUBLAS_STATUS_SUCCESS;
 }
 
@@ -180,14 +187,14 @@ cublasStatus_t cublasLtMatrixLayoutCreate(cublasLtMatrixLayout_t *out, cudaDataT
     if (ld < int64_t(rows))
         return CUBLAS_STATUS_INVALID_VALUE;
     *out = new cublasLtMatrixLayoutOpaque_t{};
-    count_objects(1);
+    made(*out);
     return cublasLtMatrixLayoutInit_internal(*out, sizeof **out, type, rows, cols, ld);
 }
 
 cublasStatus_t cublasLtMatrixLayoutDestroy(cublasLtMatrixLayout_t layout) {
     PRODUCTS_ENTER();
+    destroyed(layout);
     delete layout;
-    count_objects(-1);
     return CUBLAS_STATUS_SUCCESS;
 }
 
@@ -218,14 +225,14 @@ cublasStatus_t cublasLtMatmulPreferenceInit_internal(cublasLtMatmulPreference_t 
 cublasStatus_t cublasLtMatmulPreferenceCreate(cublasLtMatmulPreference_t *out) {
     PRODUCTS_ENTER();
     *out = new cublasLtMatmulPreferenceOpaque_t{};
-    count_objects(1);
+    made(*out);
     return cublasLtMatmulPreferenceInit_internal(*out, sizeof **out);
 }
 
 cublasStatus_t cublasLtMatmulPreferenceDestroy(cublasLtMatmulPreference_t preference) {
     PRODUCTS_ENTER();
+    destroyed(preference);
     delete preference;
-    count_objects(-1);
     return CUBLAS_STATUS_SUCCESS;
 }
 
