@@ -111,6 +111,7 @@ if stage build build dev; then
     stage operators-cuda "$PYTHON" tests/conformance/onnx_cuda.py
     stage hardening tests/style/hardening.sh build/weir
     if [[ -n ${WEIR_TEST_ALL:-} ]]; then
+        stage planted-bugs "$PYTHON" tests/double/plant_bugs.py
         stage numbers one build/tests/number_check
         stage networks "$PYTHON" tests/networks/agree.py
         stage operators-random "$PYTHON" tests/conformance/onnx_reference.py

@@ -90,6 +90,21 @@ static void nothing_is_allocated_after_load(void) {
     cuda_models_end("free sizes");
 }
 
+static void the_host_never_touches_the_devices_memory(void) {
+    struct cuda_double_config config = cuda_double_defaults();
+    struct cuda_models_bench bench;
+    config.protect = true; /* a touch is a SIGSEGV */
+    cuda_double_reset(&config);
+    cuda_models_load(&bench, CUDA_MODELS_MLP, (struct backend_options){0}, 5);
+    for (int slot = 0; slot < 2; slot++) {
+        EXPECT(cuda_models_run(&bench, slot, 3, 0) == WEIR_OK, "%s", cuda_models_err.text);
+        cuda_models_ask(&bench, 3, 0);
+        EXPECT(cuda_models_error(&bench, slot, 3) < 1e-5, "slot %d", slot);
+    }
+    cuda_models_unload(&bench);
+    cuda_models_end("protected memory");
+}
+
 static void sizes_beyond_what_was_reserved_are_too_large(void) {
     struct cuda_models_bench bench;
     cuda_models_reset();
@@ -365,6 +380,7 @@ int main(void) {
         TEST(an_image_whose_columns_are_too_many_is_cut_the_same_way_everywhere),
         TEST(reduced_precisions_stay_within_their_tolerance),
         TEST(nothing_is_allocated_after_load),
+        TEST(the_host_never_touches_the_devices_memory),
         TEST(sizes_beyond_what_was_reserved_are_too_large),
         TEST(one_slot_is_filled_while_the_other_runs),
         TEST(a_row_has_the_same_bits_for_every_batch_size_in_strict),
