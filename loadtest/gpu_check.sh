@@ -29,6 +29,13 @@ build() {
     cmake --build --preset dev --target "$@"
 }
 
+build_simulated() {
+    build weir weir-load weir_cuda_sim nvml_double device.nvml device_programs_simulated double.cuda_kernels \
+        double.cuda_moves && return
+    echo "gpu_check.sh: the double needs the CUDA toolkit's headers and a C++ compiler" >&2
+    return 1
+}
+
 # Shared libraries of the programs, but for those of glibc, of the compiler, and of NVIDIA, which a machine with nvcc has: they go with the programs.
 libraries_of() {
     ldd "$@" | awk '$2 == "=>" && $3 ~ /^\// {print $3}' | sort -u |
@@ -76,7 +83,7 @@ case ${1:-} in
     ;;
 --simulated)
     from=${GPU_CHECK_BUILD:-build}
-    [[ -n ${GPU_CHECK_BUILD:-} ]] || build weir weir-load weir_cuda_sim nvml_double device.nvml device_programs_simulated double_programs
+    [[ -n ${GPU_CHECK_BUILD:-} ]] || build_simulated
     ;;
 *)
     from=${GPU_CHECK_BUILD:-build}

