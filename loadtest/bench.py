@@ -18,7 +18,7 @@ import tempfile
 import time
 
 from measure import (
-    ROOT, MeasureError, Report, Server, begin, client_run, median, program, raise_descriptor_limit, server_core_run, weir,
+    BUILD, ROOT, MeasureError, Report, Server, begin, client_run, median, program, raise_descriptor_limit, server_core_run, weir,
     write_bodies, write_mlp,
 )
 
@@ -197,12 +197,12 @@ def ask_ready(port):
         return False
 
 
-def start_times(repetitions):
+def start_times(repetitions, **options):
     """Milliseconds to the first 200 of /health/ready, those that the log's ready line says, and the resident bytes then."""
     seen, said, resident = [], [], []
     for number in range(repetitions + 1):  # the first warms the page cache and is left out
         port = free_port()
-        server = weir(ROOT / "models" / "digits", wait=None, port=port)
+        server = weir(ROOT / "models" / "digits", wait=None, port=port, **options)
         try:
             end = server.started + 10
             while not ask_ready(port):
@@ -260,6 +260,10 @@ def measure_life(report, options):
     if said:
         report.add_samples("digits: start as the log's ready line says", said, "ms", digits=1)
     report.add_samples("digits: resident memory after load", resident, "MiB", ("<", 24), 1)
+    simulated = BUILD / "tests" / "weir_cuda_sim.so"
+    if simulated.exists():
+        seen, _, _ = start_times(options.repetitions, device="cuda", cuda_module=simulated, allow_simulated=1)
+        report.add_samples("digits: start on a simulated GPU", seen, "ms", ("<", 150), 1)
     size, why_not = idle_connection_bytes(raise_descriptor_limit())
     report.add(
         "resident memory of an idle connection (of %d)" % IDLE_CONNECTIONS, size, "bytes", ("<=", 1024), 0, skipped=why_not

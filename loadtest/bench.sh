@@ -6,6 +6,7 @@ cd "$(dirname "${BASH_SOURCE[0]}")/.."
 if [[ -z ${BENCH_BUILD:-} ]]; then
     cmake --preset dev >/dev/null
     cmake --build --preset dev --target weir bench_programs
+    cmake --build --preset dev --target weir_cuda_sim >/dev/null 2>&1 || true # only where the CUDA toolkit's headers are
 fi
 export PYTHONDONTWRITEBYTECODE=1
 if [[ ${1:-} == networks ]]; then
