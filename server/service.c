@@ -231,6 +231,12 @@ static void report_loaded(struct service *service) {
     engine_release(version);
 }
 
+/* A device, or its memory, is to blame for some failures; the model for the others. */
+static int exit_code_of_load(enum weir_status status) {
+    return status == WEIR_DEVICE || status == WEIR_DEVICE_LOST || status == WEIR_NO_MEMORY ? EXIT_CODE_DEVICE
+                                                                                           : EXIT_CODE_MODEL;
+}
+
 int service_load(struct service *service) {
     const struct config *config = service->config;
     struct catalog_listener listener = {
@@ -242,7 +248,7 @@ int service_load(struct service *service) {
     }
     if (catalog_load(service->engine, config->model_path, config->model_name, &listener, &result,
                      &service->load_error) != WEIR_OK)
-        return EXIT_CODE_MODEL;
+        return exit_code_of_load(service->load_error.status);
     if (result.loaded) {
         report_loaded(service);
         log_event(LOG_INFO, "ready", "model=%s version=%llu start_ms=%.1f", result.model,

@@ -103,7 +103,7 @@ static enum weir_status load_replicas(struct version *version, struct weir_error
         for (int r = 0; r < 3 && status == WEIR_OK; r++)
             status = warm_up(version, i, rows[r], err);
         if (status != WEIR_OK)
-            return status;
+            return version->device_count > 1 ? weir_fail_in(err, "device %d", i) : status;
         note_report(version, i);
     }
     return WEIR_OK;

@@ -144,6 +144,19 @@ class Faults(unittest.TestCase):
             self.assertEqual(server.wait_exit(20), 75)
             self.assertEqual(len(server.events("device_lost")), 1)
 
+    def test_each_device_holds_its_own_weights_and_says_so(self):
+        with self.server("devices=2", gpu_count=2) as server:
+            lines = server.events("model_on_device")
+            self.assertRegex(lines[0], r"device=0 report=\"weights 0\.1 MiB \+ 2 x \(activations .*free .* of 256\.0 MiB")
+            self.assertRegex(lines[1], r"device=1 report=\"weights 0\.1 MiB \+ 2 x \(activations .*free .* of 256\.0 MiB")
+
+    def test_a_model_that_does_not_fit_is_refused_with_its_memory_plan(self):
+        for plan, options, device in (("memory_mib=60", {}, ""), ("devices=2 memory_mib=60", {"gpu_count": 2}, "device 0: ")):
+            with self.server(plan, 4, wait=None, **options) as server:
+                self.assertEqual(server.wait_exit(20), 4)
+                self.assertRegex(server.log(), device + r"the model does not fit the device's memory: weights 0\.1 MiB \+ 2 x")
+                self.assertRegex(server.log(), r"workspace 32\.0 MiB.*25 % to spare .*of 60\.0 MiB")
+
     def test_a_failure_that_passes_is_one_batchs_own(self):
         with self.server("fail_call=cudaGraphLaunch:1:1") as server:
             self.go_wrong()
