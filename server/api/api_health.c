@@ -53,7 +53,20 @@ static void put_tensors(struct bytes *body, const char *name, const struct tenso
     bytes_text(body, "]");
 }
 
-static void put_model(struct bytes *body, const struct version *version) {
+/* What each device says of the version: its memory plan, and whether rows' bits depend on their batch. */
+static void put_reports(struct bytes *body, const struct version *version, int device_count) {
+    if (!engine_report(version, 0)[0])
+        return;
+    bytes_text(body, ",\"on_devices\":[");
+    for (int i = 0; i < device_count; i++) {
+        const char *report = engine_report(version, i);
+        bytes_text(body, i > 0 ? "," : "");
+        bytes_json_string(body, report, strlen(report));
+    }
+    bytes_text(body, "]");
+}
+
+static void put_model(struct bytes *body, const struct version *version, int device_count) {
     if (!version) {
         bytes_text(body, ",\"model\":null");
         return;
@@ -65,6 +78,7 @@ static void put_model(struct bytes *body, const struct version *version) {
                  info.batch_rows, (double)info.load_ns / 1e6);
     put_tensors(body, "inputs", info.signature->inputs, info.signature->input_count);
     put_tensors(body, "outputs", info.signature->outputs, info.signature->output_count);
+    put_reports(body, version, device_count);
     bytes_text(body, "}");
 }
 
@@ -119,7 +133,7 @@ static void health_head(struct exchange *exchange, const struct request *request
     bytes_text(body, "{");
     put_status(body, obstacles, count);
     struct version *version = engine_acquire(api->engine);
-    put_model(body, version);
+    put_model(body, version, status.device_count);
     engine_release(version);
     bytes_text(body, ",\"device\":{");
     text_member(body, "name", status.device);

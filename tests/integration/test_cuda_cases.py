@@ -47,11 +47,13 @@ class Simulated(unittest.TestCase):
         asked = {"instances": rows(40)}
         with Server(DIGITS, device="cpu") as server:
             wanted = server.request("POST", "/predict", asked).predictions
-        with Server(DIGITS, **GPU) as server:
+        with Server(DIGITS, invariance="bucket", **GPU) as server:
             health = server.request("GET", "/health").json()["device"]
             self.assertIn("SIMULATED", json.dumps(health))
             self.assertFalse(health["fallback"])
             self.assertRegex(server.events("model_on_device")[0], r"model=digits version=\d+ device=0 report=\"weights .*MiB")
+            model = server.request("GET", "/health").json()["model"]
+            self.assertRegex(model["on_devices"][0], r"^weights .*; tested: a row's bits do not depend on its batch$")
             for _ in range(3):
                 given = server.request("POST", "/predict", asked).predictions
                 for mine, theirs in zip(given, wanted):
