@@ -175,6 +175,6 @@ static const struct kernel_case_test tests[] = {
     {"Einstein's sums take diagonals, repeat what has size 1, and give 0 for nothing", sums},
 };
 
-int main(void) {
-    return kernel_case_main(tests, sizeof tests / sizeof *tests);
+int main(int argc, char **argv) {
+    return kernel_case_main(tests, sizeof tests / sizeof *tests, argc > 1 ? argv[1] : NULL);
 }
