@@ -31,7 +31,7 @@ build() {
 
 build_simulated() {
     build weir weir-load weir_cuda_sim nvml_double device.nvml device_programs_simulated double.cuda_kernels \
-        double.cuda_moves && return
+        double.cuda_moves double.cuda_layers && return
     echo "gpu_check.sh: the double needs the CUDA toolkit's headers and a C++ compiler" >&2
     return 1
 }
@@ -52,7 +52,7 @@ pack() {
     rm -rf "$folder"
     mkdir -p "$folder/device" "$folder/lib"
     cp "$from/weir" "$from/weir-load" "$from/weir_cuda.so" "$folder"
-    for file in floor fault products engine kernels moves nvml weir_cuda_fault.so; do
+    for file in floor fault products engine kernels moves layers nvml weir_cuda_fault.so; do
         cp "$from/device/$file" "$folder/device"
     done
     while IFS= read -r file; do

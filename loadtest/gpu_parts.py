@@ -10,8 +10,8 @@ import sys
 
 from gpu_tools import MIB, ROOT, TOLERANCES, Failed, NoGpu, Skip, first_line, models, most_rows, write_mlp
 
-KERNEL_PROGRAMS = ("kernels", "moves")
-QUICK_KERNELS = ("softmax", "gather")  # words of the sentences of those tests that --quick runs
+KERNEL_PROGRAMS = ("kernels", "moves", "layers")
+QUICK_KERNELS = ("softmax", "gather", "order")  # words of the sentences of those tests that --quick runs
 
 
 def machine(check):
