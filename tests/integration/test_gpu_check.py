@@ -132,4 +132,6 @@ class Simulated(unittest.TestCase):
         self.assertEqual(len(report["answers"]), QUESTIONS)
         for answer in report["answers"]:
             self.assertNotIn("not known", answer["answer"], answer["question"])
+        split = [row["value"] for row in report["rows"] if row["row"].endswith("other bits than alone, fp32, any algorithm")]
+        self.assertGreater(split[0], 0, "the double splits sums where it may: that must be seen")
         self.assertRegex(report["command"], re.compile("--simulated"))
