@@ -15,6 +15,7 @@ from harness import ROOT, WEIR
 
 sys.path.insert(0, str(ROOT / "loadtest"))
 import gpu_check  # noqa: E402
+import gpu_speed  # noqa: E402
 from gpu_tools import NoGpu, Skip  # noqa: E402
 
 BUILD = pathlib.Path(WEIR).parent
@@ -69,6 +70,19 @@ class Runner(unittest.TestCase):
         self.assertEqual(outcomes["missing"], "skipped: its tool is missing")
         self.assertRegex(outcomes["program"], "no-such-program is missing")
         self.assertEqual([row["verdict"] for row in check.rows], ["failed", "skipped", "failed", "missed", "good", "missed"])
+
+    def test_torch_is_beaten_or_not_at_the_worst_batch_size(self):
+        def beside(check):
+            check.store["graph times"] = {("net", "fp32"): {1: 10.0, 4: 30.0}, ("net", "tf32"): {1: 10.0}}
+            rows = {"graph, fp32, 1 rows": {"value": 20.0}, "graph, fp32, 4 rows": {"value": 20.0},
+                    "graph, tf32, 1 rows": {"value": 9.0}, "error, fp32, 1 rows": {"value": 1e-7}}
+            for precision in ("fp32", "tf32", "bf16"):
+                gpu_speed.compare(check, "net", precision, rows)
+
+        check, _ = self.run_parts(beside)
+        judged = {row["row"]: (row["value"], row["verdict"]) for row in check.rows if "worst" in row["row"]}
+        self.assertEqual(judged, {"net fp32: ours over torch's graph, worst batch size": (1.5, "missed"),
+                                  "net tf32: ours over torch's graph, worst batch size": (10 / 9, "good")})
 
     def test_when_the_time_is_up_the_rest_is_left_out(self):
         def slow(check):
