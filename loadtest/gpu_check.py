@@ -36,8 +36,8 @@ PARTS = [
     ("fault", 30, gpu_server.fault),
     ("floor", 30, gpu_speed.floor),
     ("products", 30, gpu_speed.products),
-    ("sanitizer", 90, gpu_parts.sanitizer),
     ("load seen", 10, gpu_parts.load_seen),
+    ("sanitizer", 100, gpu_parts.sanitizer),
 ]
 ALWAYS = {"machine", "load seen"}
 

@@ -1,7 +1,6 @@
 """Parts of gpu_check.py that ask whether everything is right: the machine, NVML, kernels, whole models, memory."""
 
 import importlib.metadata
-import json
 import math
 import pathlib
 import re
@@ -9,7 +8,7 @@ import shutil
 import sys
 import time
 
-from gpu_tools import MIB, ROOT, TOLERANCES, Failed, NoGpu, Skip, first_line, models, most_rows, write_mlp
+from gpu_tools import MIB, ROOT, TOLERANCES, Failed, NoGpu, Skip, first_line, models, most_rows, read_rows, write_mlp
 
 KERNEL_PROGRAMS = ("kernels", "moves", "layers")
 QUICK_KERNELS = ("softmax", "gather", "order")  # words of the sentences of those tests that --quick runs
@@ -52,11 +51,8 @@ def nvml(check):
     told = check.store.get("smi") or check.query_smi()
     bus_id = told["pci.bus_id"]
     library = str(check.nvml_folder / "libnvidia-ml.so.1") if check.simulated else "-"
-    rows = {}
-    program = check.build / "device" / "nvml"
-    for line in check.run([program, library, bus_id], limit=10).splitlines():
-        row = json.loads(line)
-        rows[row["row"]] = row["value"]
+    out = check.run([check.build / "device" / "nvml", library, bus_id], limit=10)
+    rows = {name: row["value"] for name, row in read_rows(out).items()}
     told = check.query_smi()
     check.equal("name", rows.get("name"), told["name"])
     check.equal("driver", rows.get("driver"), told["driver_version"])

@@ -1,10 +1,9 @@
 """Parts of gpu_check.py that ask how fast: the engine beside PyTorch, the runtime's own costs, products."""
 
 import importlib.util
-import json
 import sys
 
-from gpu_tools import BATCHES, ROOT, TOLERANCES, Skip, models, most_rows, write_mlp
+from gpu_tools import BATCHES, ROOT, TOLERANCES, Skip, models, most_rows, read_rows, write_mlp
 
 PRECISIONS = ("fp32", "tf32", "bf16", "fp16")
 TORCH_RATIO = 1.2
@@ -76,13 +75,8 @@ def torch(check):
         raise Skip("torch is missing")
     for name in models(check):
         folder = write_mlp(check, name)
-        out = check.run([sys.executable, ROOT / "loadtest" / "gpu_torch.py", folder, "--repetitions", str(repetitions(check)),
-                         *(["--cpu"] if check.simulated else [])])
-        rows = {}
-        for line in out.splitlines():
-            if line.startswith("{"):
-                row = json.loads(line)
-                rows[row.pop("row")] = row
+        command = [sys.executable, ROOT / "loadtest" / "gpu_torch.py", folder, "--repetitions", str(repetitions(check))]
+        rows = read_rows(check.run(command + (["--cpu"] if check.simulated else [])))
         check.show(rows, "%s: " % name, verdict="detail")
         for precision in PRECISIONS:
             compare(check, name, precision, rows)

@@ -28,7 +28,11 @@ class Skip(Exception):
 
 
 class Failed(Exception):
-    """A program that did not do its part."""
+    """A program that did not do its part; out is what it printed until then."""
+
+    def __init__(self, text, out=""):
+        super().__init__(text)
+        self.out = out
 
 
 class OutOfTime(BaseException):
@@ -170,12 +174,14 @@ class Check:
         if not pathlib.Path(str(command[0])).exists() and not shutil.which(str(command[0])):
             raise Failed("%s is missing" % command[0])
         child = self.start(command, env, stdout=subprocess.PIPE, stderr=subprocess.PIPE, encoding="utf-8", errors="replace")
-        left = max(0.1, self.part_end - time.monotonic())
+        left = max(0.1, self.part_end - time.monotonic() - 0.3)  # before the part is cut, to keep what it printed
+        seconds = min(limit or left, left)
         try:
-            out, err = child.communicate(timeout=min(limit or left, left))
+            out, err = child.communicate(timeout=seconds)
         except subprocess.TimeoutExpired:
             end_group(child)
-            raise Failed("%s took longer than %.0f s" % (pathlib.Path(str(command[0])).name, min(limit or left, left))) from None
+            name = pathlib.Path(str(command[0])).name
+            raise Failed("%s took longer than %.0f s" % (name, seconds), child.communicate()[0]) from None
         finally:
             if child in self.children:
                 self.children.remove(child)
@@ -184,17 +190,16 @@ class Check:
             raise NoGpu(first_line(err))
         if child.returncode not in fine:
             raise Failed("%s ended with %d: %s" % (
-                pathlib.Path(str(command[0])).name, child.returncode, first_line(err) or first_line(out)))
+                pathlib.Path(str(command[0])).name, child.returncode, first_line(err) or first_line(out)), out)
         return out
 
     def measure(self, name, *arguments, **options):
         """Runs a program of tests/device; returns {row: {"value", "unit", ...}}."""
-        rows = {}
-        for line in self.run([self.programs / name, *arguments], **options).splitlines():
-            if line.startswith("{"):
-                row = json.loads(line)
-                rows[row.pop("row")] = row
-        return rows
+        try:
+            return read_rows(self.run([self.programs / name, *arguments], **options))
+        except Failed as error:
+            self.show(read_rows(error.out), "until then: ")
+            raise
 
     def show(self, rows, prefix="", verdict=None, only=None):
         """Rows of a program, as they are."""
@@ -230,6 +235,16 @@ class Check:
             return float(self.query_smi()["memory.used"])
         except (Skip, Failed, TypeError, ValueError, IndexError):
             return None
+
+
+def read_rows(out):
+    """{row: the rest} of what a program of tests/device printed."""
+    rows = {}
+    for line in out.splitlines():
+        if line.startswith("{") and line.endswith("}"):
+            row = json.loads(line)
+            rows[row.pop("row")] = row
+    return rows
 
 
 def end_group(child):

@@ -38,17 +38,22 @@ class Runner(unittest.TestCase):
         def waiting(check):
             check.run(["sleep", "600"])
 
+        def telling(check):
+            check.programs = pathlib.Path("/bin")
+            check.measure("sh", "-c", 'echo \'{"row": "first", "value": 7, "unit": "us"}\'; sleep 600')
+
         def after(check):
             check.row("after", 1)
 
         began = time.monotonic()
-        check, outcomes = self.run_parts(hanging, waiting, after)
+        check, outcomes = self.run_parts(hanging, waiting, telling, after)
         self.assertLess(time.monotonic() - began, 30)
         self.assertRegex(outcomes["hanging"], "cut after")
         self.assertRegex(outcomes["waiting"], "cut after|took longer")
         self.assertEqual(outcomes["after"], "done")
         self.assertFalse(os.path.exists("/proc/%d" % pids[0]))
-        self.assertEqual([row["verdict"] for row in check.rows], ["failed", "failed", "shown"])
+        self.assertEqual([row["verdict"] for row in check.rows], ["failed", "failed", "shown", "failed", "shown"])
+        self.assertEqual((check.rows[2]["row"], check.rows[2]["value"]), ("until then: first", 7))
 
     def test_a_part_that_breaks_fails_alone_and_one_that_cannot_run_says_why(self):
         def broken(check):
