@@ -195,8 +195,10 @@ def server(check):
     device = running.health().get("device", {})
     check.row("device", device.get("description", ""))
     check.equal("device serves, not the CPU", device.get("name"), "cuda")
-    time.sleep(1.5)  # NVML's first reading, which a second run of the sampler makes sure of
-    gpus = running.health().get("device", {}).get("gpus", [{}])
+    gpus, end = [{}], time.monotonic() + 8  # starting NVML takes its time
+    while "memory_total_bytes" not in gpus[0] and time.monotonic() < end:
+        time.sleep(0.1)
+        gpus = running.health().get("device", {}).get("gpus", [{}])
     check.row("/health tells of the GPU", "%s, %s" % (gpus[0].get("name"), gpus[0].get("driver")), goal="its memory is known",
               good="memory_total_bytes" in gpus[0], note=gpus[0].get("unavailable", ""))
     during = check.memory_used()

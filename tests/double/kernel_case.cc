@@ -29,6 +29,8 @@ static struct {
     bool failed;
     unsigned random;
     std::vector<void *> host, device;
+    void *pinned; /* of copies, kept from one to the next */
+    size_t pinned_bytes;
 } state;
 
 void kernel_case_fail(const char *format, ...) {
@@ -96,12 +98,27 @@ struct view kernel_case_like(const struct view *shape, enum element element) {
     return view;
 }
 
+static void release_pinned(void) {
+    if (state.pinned)
+        need(cudaFreeHost(state.pinned), "free");
+    state.pinned = NULL;
+    state.pinned_bytes = 0;
+}
+
+static void *pinned_memory(size_t bytes) {
+    if (bytes > state.pinned_bytes) {
+        release_pinned();
+        need(cudaHostAlloc(&state.pinned, bytes, cudaHostAllocDefault), "pinned memory");
+        state.pinned_bytes = bytes;
+    }
+    return state.pinned;
+}
+
 /* Through pinned memory, as asynchronous copies want it. */
 static void copy(void *to, const void *from, size_t bytes, cudaMemcpyKind kind) {
-    void *pinned;
     if (bytes == 0)
         return;
-    need(cudaHostAlloc(&pinned, bytes, cudaHostAllocDefault), "pinned memory");
+    void *pinned = pinned_memory(bytes);
     if (kind == cudaMemcpyHostToDevice)
         memcpy(pinned, from, bytes);
     need(cudaMemcpyAsync(kind == cudaMemcpyHostToDevice ? to : pinned, kind == cudaMemcpyHostToDevice ? pinned : from,
@@ -110,7 +127,6 @@ static void copy(void *to, const void *from, size_t bytes, cudaMemcpyKind kind) 
     need(cudaStreamSynchronize(state.stream), "wait");
     if (kind == cudaMemcpyDeviceToHost)
         memcpy(to, pinned, bytes);
-    need(cudaFreeHost(pinned), "free");
 }
 
 void *kernel_case_upload(const void *data, size_t bytes, size_t misaligned) {
@@ -290,6 +306,7 @@ static size_t run_tests(const struct kernel_case_test *tests, size_t count, cons
         if (is_wanted(&tests[i], word))
             good += run_test(&tests[i]);
     need(cudaStreamDestroy(state.stream), "stream");
+    release_pinned();
     if (cuda_double_report && cuda_double_report() != 0) {
         printf("FAIL: nothing is left over or misused\n");
         return 0;
