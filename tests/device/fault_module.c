@@ -30,16 +30,24 @@ uint64_t weir_cuda_abi(void) {
     return weir_cuda_layout();
 }
 
+static void *open_module(struct weir_error *err) {
+    const char *path = getenv("GPU_FAULT_MODULE");
+    void *module = path ? dlopen(path, RTLD_NOW | RTLD_LOCAL | RTLD_NODELETE) : NULL;
+    if (!module)
+        weir_fail(err, WEIR_DEVICE, "GPU_FAULT_MODULE: %.200s", path ? dlerror() : "it is not set");
+    return module;
+}
+
 enum weir_status weir_cuda_open(const struct backend_options *options, int device, struct backend **out,
                                 struct weir_error *err) {
     enum weir_status (*open)(const struct backend_options *options, int device, struct backend **out,
                              struct weir_error *err);
-    const char *path = getenv("GPU_FAULT_MODULE"), *after = getenv("GPU_FAULT_AFTER");
-    void *module = path ? dlopen(path, RTLD_NOW | RTLD_LOCAL | RTLD_NODELETE) : NULL;
+    const char *after = getenv("GPU_FAULT_AFTER");
+    void *module = open_module(err);
     if (!module)
-        return weir_fail(err, WEIR_DEVICE, "GPU_FAULT_MODULE: %.200s", path ? dlerror() : "it is not set");
+        return WEIR_DEVICE;
     *(void **)&open = dlsym(module, "weir_cuda_open");
-    enum weir_status status = open ? open(options, device, out, err) : weir_fail(err, WEIR_DEVICE, "%.200s", path);
+    enum weir_status status = open ? open(options, device, out, err) : weir_fail(err, WEIR_DEVICE, "no module");
     if (status != WEIR_OK)
         return status;
     atomic_store(&left, after ? strtol(after, NULL, 10) : 0);
@@ -48,4 +56,13 @@ enum weir_status weir_cuda_open(const struct backend_options *options, int devic
     own.submit = submit;
     (*out)->ops = &own;
     return WEIR_OK;
+}
+
+enum weir_status weir_cuda_lacks(struct plan *plan, weir_cuda_lack tell, void *context, struct weir_error *err) {
+    enum weir_status (*lacks)(struct plan * plan, weir_cuda_lack tell, void *context, struct weir_error *err);
+    void *module = open_module(err);
+    if (!module)
+        return WEIR_DEVICE;
+    *(void **)&lacks = dlsym(module, "weir_cuda_lacks");
+    return lacks ? lacks(plan, tell, context, err) : weir_fail(err, WEIR_DEVICE, "no module");
 }

@@ -127,6 +127,18 @@ class Runner(unittest.TestCase):
             self.assertRegex(done.stdout + done.stderr, "no usable GPU|no device")
 
 
+    @unittest.skipIf(os.path.exists("/dev/nvidiactl"), "there is a GPU")
+    @unittest.skipUnless((BUILD / "device" / "weir_cuda_fault.so").exists(), "built without nvcc")
+    def test_the_module_that_breaks_passes_on_what_the_real_one_says(self):
+        done = subprocess.run(
+            [WEIR, "serve", ROOT / "models" / "digits", "--port", "0", "--device", "cuda", "--cuda-module",
+             BUILD / "device" / "weir_cuda_fault.so"],
+            env={**os.environ, "GPU_FAULT_MODULE": str(BUILD / "weir_cuda.so")}, capture_output=True, text=True, timeout=60,
+            check=False)
+        self.assertEqual(done.returncode, 4, done.stderr)
+        self.assertIn("no NVIDIA driver", done.stderr)
+
+
 @unittest.skipUnless((BUILD / "device-simulated" / "engine").exists(), "built without the CUDA double")
 class Simulated(unittest.TestCase):
     def test_every_part_runs_through_on_the_double(self):
