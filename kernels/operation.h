@@ -235,10 +235,13 @@ struct slice {
     int64_t start[VIEW_MAX_RANK], step[VIEW_MAX_RANK];
 };
 
+/* What an update does with the element that is there. */
+enum scatter_reduction { SCATTER_SET, SCATTER_ADD, SCATTER_MULTIPLY, SCATTER_MAX, SCATTER_MIN };
+
 struct gather {
     int axis;
-    int batch_dims;                                                                          /* GATHER_ND */
-    enum { SCATTER_SET, SCATTER_ADD, SCATTER_MULTIPLY, SCATTER_MAX, SCATTER_MIN } reduction; /* SCATTER_* */
+    int batch_dims;                   /* GATHER_ND */
+    enum scatter_reduction reduction; /* SCATTER_* */
 };
 
 enum pad_mode { PAD_CONSTANT, PAD_REFLECT, PAD_EDGE, PAD_WRAP };

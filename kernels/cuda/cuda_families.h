@@ -36,6 +36,12 @@ cuda_launcher cuda_resize_find(const struct operation *operation, const struct v
 /* TOPK, EINSUM. */
 cuda_launcher cuda_choice_find(const struct operation *operation, const struct view *inputs,
                                const struct view *outputs);
+/* SCATTER_ELEMENTS, SCATTER_ND: any element where updates replace, else float32 and the integers. */
+cuda_launcher cuda_scatter_find(const struct operation *operation, const struct view *inputs,
+                                const struct view *outputs);
+/* QUANTIZE, DEQUANTIZE, DYNAMIC_QUANTIZE. */
+cuda_launcher cuda_quantize_find(const struct operation *operation, const struct view *inputs,
+                                 const struct view *outputs);
 /* RECURRENT. */
 cuda_launcher cuda_recurrent_find(const struct operation *operation, const struct view *inputs,
                                   const struct view *outputs);

@@ -1,13 +1,6 @@
 #include "kernels/cuda/cuda_families.h"
+#include "kernels/cuda/cuda_index.h"
 #include "kernels/cuda/cuda_width.h"
-
-/* Index number `at`, made 0..size-1; -1 where it is out of range. Negative ones count from the end. */
-static __device__ __forceinline__ int64_t index_at(const void *indices, bool wide, size_t at, size_t size) {
-    int64_t index = wide ? ((const int64_t *)indices)[at] : ((const int32_t *)indices)[at];
-    if (index < 0)
-        index += (int64_t)size;
-    return index >= 0 && index < (int64_t)size ? index : -1;
-}
 
 /* y [outer, count, inner] = x [outer, size, inner] at the indices. */
 struct gather_shape {
@@ -21,7 +14,7 @@ static __global__ void gather_runs(const struct gather_shape shape, const void *
     const unit nothing = {};
     CUDA_DEVICE_EACH(i, count) {
         size_t row = i / shape.inner, outer = row / shape.count;
-        int64_t index = index_at(shape.indices, shape.wide, row - outer * shape.count, shape.size);
+        int64_t index = cuda_index_at(shape.indices, shape.wide, row - outer * shape.count, shape.size);
         size_t from = (outer * shape.size + (size_t)index) * shape.inner + (i - row * shape.inner);
         ((unit *)y)[i] = index < 0 ? nothing : ((const unit *)x)[from];
     }
@@ -54,7 +47,7 @@ struct elements_shape {
 template <class unit>
 static __global__ void gather_elements(const struct elements_shape shape, const unit *x, unit *y, size_t count) {
     CUDA_DEVICE_EACH(i, count) {
-        int64_t index = index_at(shape.indices, shape.wide, i, shape.size);
+        int64_t index = cuda_index_at(shape.indices, shape.wide, i, shape.size);
         y[i] = index < 0 ? (unit)0 : x[cuda_walk_offset(&shape.walk, i) + index * shape.stride];
     }
 }
@@ -79,26 +72,15 @@ static cudaError_t launch_gather_elements(const struct operation *operation, con
                               (unit *)outputs[0].data, count);
 }
 
-/* Tuples of `width` indices, per_batch of them for each of the leading dimensions; each takes `run` units. */
-struct tuples_shape {
-    const void *indices;
-    bool wide;
-    size_t width, per_batch, run;
-    size_t sizes[VIEW_MAX_RANK]; /* of the dimensions that the indices are for */
-};
-
+/* Each tuple takes a run of `run` units. */
 template <class unit>
-static __global__ void gather_nd(const struct tuples_shape shape, const void *x, void *y, size_t count) {
+static __global__ void gather_nd(const struct cuda_index_tuples tuples, size_t run, const void *x, void *y,
+                                 size_t count) {
     const unit nothing = {};
     CUDA_DEVICE_EACH(i, count) {
-        size_t tuple = i / shape.run, from = tuple / shape.per_batch;
-        bool inside = true;
-        for (size_t k = 0; k < shape.width; k++) {
-            int64_t index = index_at(shape.indices, shape.wide, tuple * shape.width + k, shape.sizes[k]);
-            inside = inside && index >= 0;
-            from = from * shape.sizes[k] + (size_t)index;
-        }
-        ((unit *)y)[i] = inside ? ((const unit *)x)[from * shape.run + (i - tuple * shape.run)] : nothing;
+        size_t tuple = i / run;
+        int64_t from = cuda_index_tuple(&tuples, tuple);
+        ((unit *)y)[i] = from >= 0 ? ((const unit *)x)[(size_t)from * run + (i - tuple * run)] : nothing;
     }
 }
 
@@ -107,22 +89,16 @@ static cudaError_t launch_gather_nd(const struct operation *operation, const str
     const struct view *x = &inputs[0], *indices = &inputs[1], *y = &outputs[0];
     int batch_dims = operation->gather.batch_dims;
     size_t element_bytes = view_element_bytes(y->element);
-    struct tuples_shape shape = {};
     cudaError_t error;
     (void)scratch;
     if (view_count(y) == 0)
         return cudaSuccess;
-    shape.indices = indices->data;
-    shape.wide = indices->element == ELEMENT_I64;
-    shape.width = indices->dims[indices->rank - 1];
-    shape.per_batch = view_product(indices, batch_dims, indices->rank - 1);
-    for (size_t k = 0; k < shape.width; k++)
-        shape.sizes[k] = x->dims[batch_dims + (int)k];
-    shape.run = view_product(x, batch_dims + (int)shape.width, x->rank);
-    size_t bytes = cuda_width_of_runs(element_bytes, shape.run, x->data, y->data);
-    shape.run = shape.run * element_bytes / bytes;
-    size_t count = view_product(indices, 0, indices->rank - 1) * shape.run;
-    CUDA_WIDTH_SWITCH(error, bytes, gather_nd, count, stream, shape, x->data, y->data, count)
+    struct cuda_index_tuples tuples = cuda_index_tuples_of(x, indices, batch_dims);
+    size_t run = view_product(x, batch_dims + (int)tuples.width, x->rank);
+    size_t bytes = cuda_width_of_runs(element_bytes, run, x->data, y->data);
+    run = run * element_bytes / bytes;
+    size_t count = view_product(indices, 0, indices->rank - 1) * run;
+    CUDA_WIDTH_SWITCH(error, bytes, gather_nd, count, stream, tuples, run, x->data, y->data, count)
     return error;
 }
 

@@ -45,6 +45,13 @@ extern "C" cuda_launcher cuda_find(const struct operation *operation, const stru
     case OPERATION_TOPK:
     case OPERATION_EINSUM:
         return cuda_choice_find(operation, inputs, outputs);
+    case OPERATION_SCATTER_ELEMENTS:
+    case OPERATION_SCATTER_ND:
+        return cuda_scatter_find(operation, inputs, outputs);
+    case OPERATION_QUANTIZE:
+    case OPERATION_DEQUANTIZE:
+    case OPERATION_DYNAMIC_QUANTIZE:
+        return cuda_quantize_find(operation, inputs, outputs);
     case OPERATION_RECURRENT:
         return cuda_recurrent_find(operation, inputs, outputs);
     default:

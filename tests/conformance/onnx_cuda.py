@@ -30,20 +30,13 @@ PRODUCTS = {"Conv", "Gemm", "MatMul"}
 NO_KERNEL = "the GPU has no kernel for it"
 
 # What the CUDA backend refuses: in how many cases, and why.
-QUANTIZED = "8-bit networks are for the CPU, as precision int8 is"
-SCATTERED = "updates that meet in one place have an order, which would make it one thread's work"
+QUANTIZED = "products of 8-bit integers are for the CPU, as precision int8 is"
 LACKING = {
     "ConvInteger": (3, QUANTIZED),
-    "DequantizeLinear": (2, QUANTIZED),
-    "DynamicQuantizeLinear": (3, QUANTIZED),
     "MatMulInteger": (1, QUANTIZED),
     "MaxPool": (3, "with a second output, the indices; of 8-bit integers"),
     "QLinearConv": (1, QUANTIZED),
     "QLinearMatMul": (2, QUANTIZED),
-    "QuantizeLinear": (5, QUANTIZED),
-    "Scatter": (2, SCATTERED),
-    "ScatterElements": (4, SCATTERED),
-    "ScatterND": (3, SCATTERED),
 }
 LEAST_PASSED = 800
 

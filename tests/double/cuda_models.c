@@ -208,14 +208,17 @@ struct plan *cuda_models_plan(int which) {
 
 struct plan *cuda_models_unsupported(void) {
     onnx_begin(&model);
-    onnx_add_node(&model, (struct onnx_node){"QuantizeLinear", "x scale", "small", NULL, "narrow", NULL});
-    node("DequantizeLinear", "small scale", "d", NULL);
+    onnx_add_floats(&model, "scale", "", (const float[]){0.5f}, 1);
+    onnx_add_floats(&model, "w", "2,2", (const float[]){1, 2, 3, 4}, 4);
+    node("QuantizeLinear", "w scale", "weights", NULL);
+    node("QuantizeLinear", "x scale", "small", NULL);
+    onnx_add_node(&model, (struct onnx_node){"MatMulInteger", "small weights", "sums", NULL, "whole", NULL});
+    node("Cast", "sums", "d", "to:i=1");
     node("Exp", "d", "e", NULL);
     node("QuantizeLinear", "e scale", "again", NULL);
-    node("DequantizeLinear", "again scale", "y", NULL);
-    onnx_add_floats(&model, "scale", "", (const float[]){0.5f}, 1);
-    onnx_add_input(&model, "x", "N,4");
-    onnx_add_output(&model, "y", "N,4");
+    node("MatMulInteger", "again weights", "y", NULL);
+    onnx_add_input(&model, "x", "N,2");
+    onnx_add_port(&model, 12, "y", 6, "N,2");
     return finish(13);
 }
 

@@ -1,4 +1,5 @@
-/* The kernels of recurrent layers, of the first elements of an order, and of Einstein's sums, against the oracle. */
+/* The kernels of recurrent layers, of the first elements of an order, of Einstein's sums, of updates and of
+ * quantization, against the oracle. */
 #include <cmath>
 #include <cstdint>
 #include <cstring>
@@ -169,9 +170,97 @@ static void sums(void) {
     check_einsum({"ab", "b"}, {kernel_case_view(ELEMENT_F32, {0, 4})}, kernel_case_view(ELEMENT_F32, {4}));
 }
 
+/* Some are negative, some out of range, many the same. */
+static struct view indices_for(size_t size, enum element element, std::initializer_list<size_t> dims) {
+    struct view indices = kernel_case_view(element, dims);
+    for (size_t i = 0; i < view_count(&indices); i++)
+        element_set_integer(&indices, i, (int64_t)kernel_case_random(0, 2 * size + 3) - (int64_t)size - 2);
+    return indices;
+}
+
+static void check_scatter(enum element element, enum element of_index, int reduction) {
+    auto set = [reduction](struct kernel_case *made, int axis) {
+        made->operation.gather.axis = axis;
+        made->operation.gather.reduction = (enum scatter_reduction)reduction;
+        made->misaligned = axis == 1;
+        kernel_case_check(made, 1e-6f);
+    };
+    for (int axis = 0; axis < 3; axis++) {
+        struct kernel_case made = make(OPERATION_SCATTER_ELEMENTS,
+                                       {kernel_case_view(element, {4, 6, 5}), indices_for(4, of_index, {3, 5, 4}),
+                                        kernel_case_view(element, {3, 5, 4})},
+                                       {kernel_case_view(element, {4, 6, 5})});
+        set(&made, axis);
+    }
+    struct kernel_case made = make(OPERATION_SCATTER_ND,
+                                   {kernel_case_view(element, {3, 4, 5, 6}), indices_for(3, of_index, {2, 7, 2}),
+                                    kernel_case_view(element, {2, 7, 5, 6})},
+                                   {kernel_case_view(element, {3, 4, 5, 6})});
+    set(&made, 0);
+    made = make(OPERATION_SCATTER_ND,
+                {kernel_case_view(element, {5}), indices_for(5, of_index, {9, 1}), kernel_case_view(element, {9})},
+                {kernel_case_view(element, {5})});
+    set(&made, 0);
+    made.inputs[1] = kernel_case_view(of_index, {0, 1});
+    made.inputs[2] = kernel_case_view(element, {0});
+    set(&made, 0);
+}
+
+static void updates(void) {
+    for (enum element element : {ELEMENT_F32, ELEMENT_I64, ELEMENT_I32, ELEMENT_I8, ELEMENT_U8})
+        for (int reduction = SCATTER_SET; reduction <= SCATTER_MIN; reduction++)
+            check_scatter(element, reduction % 2 ? ELEMENT_I32 : ELEMENT_I64, reduction);
+    for (enum element element : {ELEMENT_F16, ELEMENT_F64, ELEMENT_BOOL})
+        check_scatter(element, ELEMENT_I64, SCATTER_SET);
+    struct view half = kernel_case_view(ELEMENT_F16, {3});
+    struct kernel_case sum = make(OPERATION_SCATTER_ND, {half, half, half}, {half});
+    sum.operation.gather.reduction = SCATTER_ADD;
+    KERNEL_CASE_ASSERT(cuda_find(&sum.operation, sum.inputs, sum.outputs) == NULL);
+}
+
+/* Positive, so that nothing is divided by 0. */
+static struct view scales(std::initializer_list<size_t> dims) {
+    struct view view = kernel_case_view(ELEMENT_F32, dims);
+    for (size_t i = 0; i < view_count(&view); i++)
+        ((float *)view.data)[i] = kernel_case_random_float(0.005f, 0.1f);
+    return view;
+}
+
+static void quantization(void) {
+    struct view none = {};
+    for (enum element element : {ELEMENT_U8, ELEMENT_I8})
+        for (int axis = -1; axis < 3; axis++)
+            for (bool zero : {false, true}) {
+                struct view x = kernel_case_view(ELEMENT_F32, {4, 4, 4}), small = kernel_case_like(&x, element);
+                struct view scale = axis < 0 ? scales({}) : scales({4});
+                struct kernel_case made = make(OPERATION_QUANTIZE, {x, scale, none}, {small});
+                ((float *)x.data)[7] = NAN;
+                ((float *)x.data)[9] = INFINITY;
+                made.inputs[2] = zero ? kernel_case_like(&scale, element) : none;
+                made.operation.axis = axis < 0 ? 1 : axis;
+                kernel_case_check(&made, 0);
+                made.operation.kind = OPERATION_DEQUANTIZE;
+                made.inputs[0] = kernel_case_like(&x, element);
+                made.outputs[0] = x;
+                kernel_case_check(&made, 0);
+            }
+    struct view x = kernel_case_view(ELEMENT_F32, {3, 700}), small = kernel_case_like(&x, ELEMENT_U8);
+    struct view wide = kernel_case_view(ELEMENT_I32, {3, 7}), scale = scales({});
+    struct kernel_case made = make(OPERATION_DEQUANTIZE, {wide, scale, none}, {kernel_case_like(&wide, ELEMENT_F32)});
+    kernel_case_check(&made, 0);
+    made = make(OPERATION_DYNAMIC_QUANTIZE, {x}, {small, scales({}), kernel_case_view(ELEMENT_U8, {})});
+    kernel_case_check(&made, 0);
+    memset(x.data, 0, view_count(&x) * sizeof(float));
+    kernel_case_check(&made, 0);
+    made.outputs[1] = made.outputs[2] = none;
+    kernel_case_check(&made, 0);
+}
+
 static const struct kernel_case_test tests[] = {
     {"RNN, GRU and LSTM agree in both directions, with and without their optional inputs", recurrent_layers},
     {"the first elements of an order are found, NaN the greatest, equal ones in their order", first_elements},
+    {"updates come in order, whatever they do with what is there", updates},
+    {"numbers become 8-bit integers and come back bit for bit as the oracle's", quantization},
     {"Einstein's sums take diagonals, repeat what has size 1, and give 0 for nothing", sums},
 };
 

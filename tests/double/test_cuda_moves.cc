@@ -415,7 +415,7 @@ static void refusals(void) {
     made.inputs[0] = half;
     KERNEL_CASE_ASSERT(lacks());
     for (enum operation_kind kind : {OPERATION_CONV_TRANSPOSE, OPERATION_TOPK, OPERATION_EINSUM, OPERATION_RECURRENT,
-                                     OPERATION_SCATTER_ND, OPERATION_QUANTIZE, OPERATION_QLINEAR_CONV}) {
+                                     OPERATION_QLINEAR_MATMUL, OPERATION_MATMUL_INTEGER, OPERATION_QLINEAR_CONV}) {
         made.operation.kind = kind;
         KERNEL_CASE_ASSERT(lacks());
     }

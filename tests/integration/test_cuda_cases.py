@@ -73,15 +73,16 @@ class Simulated(unittest.TestCase):
         with tempfile.TemporaryDirectory() as folder:
             path = pathlib.Path(folder) / "model.onnx"
             path.write_bytes(onnx_writer.model(
-                [onnx_writer.node("QuantizeLinear", ["x", "scale"], ["small"], name="narrow"),
-                 onnx_writer.node("DequantizeLinear", ["small", "scale"], ["y"])],
-                [onnx_writer.tensor("scale", [], onnx_writer.floats([0.5]))],
-                [onnx_writer.value("x", ["N", 4])], [onnx_writer.value("y", ["N", 4])]))
+                [onnx_writer.node("MatMulInteger", ["x", "w"], ["sums"], name="whole"),
+                 onnx_writer.node("Cast", ["sums"], ["small"], to=onnx_writer.UINT8),
+                 onnx_writer.node("MatMulInteger", ["small", "w"], ["y"])],
+                [onnx_writer.tensor("w", [2, 2], bytes([1, 2, 3, 4]), onnx_writer.UINT8)],
+                [onnx_writer.value("x", ["N", 2], onnx_writer.UINT8)], [onnx_writer.value("y", ["N", 2], onnx_writer.INT32)]))
             for arguments, env in ((("--cuda-module", MODULE), None), ((), {"WEIR_CUDA_MODULE": str(MODULE)})):
                 result = run_weir("inspect", *arguments, path, env=env)
                 self.assertEqual(result.returncode, 0, result.stderr)
-                self.assertRegex(result.stdout, r"\ncuda +lacks operators:\n  node 0 'narrow' \(QuantizeLinear.*\n"
-                                 r"  node 1 .*DequantizeLinear")
+                self.assertRegex(result.stdout, r"\ncuda +lacks operators:\n  node 0 'whole' \(MatMulInteger.*\n"
+                                 r"  node 2 .*MatMulInteger")
             result = run_weir("inspect", "--cuda-module", folder + "/none.so", path)
             self.assertEqual(result.returncode, 0, result.stderr)
             self.assertRegex(result.stdout, r"\ncuda +cannot be told: .*none\.so")
