@@ -349,14 +349,14 @@ int service_run(const struct config *config, const struct config_sources *source
         code = exit_code_of(weir_fail(&err, WEIR_NO_MEMORY, "cannot start the loader's thread"));
     if (code == EXIT_CODE_DONE) {
         service_wait(&service);
-        bool loading = service.loader_started && !service.loader_ended && service.cut;
+        bool loading = service.loader_started && !service.loader_ended && (service.cut || service.abandons_batch);
+        if (service.loader_started && !loading)
+            pthread_join(service.loader, NULL);
         if (loading || service.abandons_batch) { /* a thread still runs: nothing can be taken apart */
             code = atomic_load(&service.api.device_lost) ? EXIT_CODE_DEVICE_LOST : EXIT_CODE_DONE;
             log_event(LOG_INFO, "stopped", "code=%d while=%s", code, loading ? "loading" : "computing");
             return code | EXIT_AT_ONCE;
         }
-        if (service.loader_started)
-            pthread_join(service.loader, NULL);
         code = atomic_load(&service.api.device_lost) ? EXIT_CODE_DEVICE_LOST : service.load_code;
         err = service.load_error;
     }
