@@ -208,6 +208,8 @@ static void a_sticky_error_loses_the_device_for_good(void) {
     EXPECT(strstr(cuda_models_err.text, "cudaErrorIllegalAddress"), "%s", cuda_models_err.text);
     EXPECT(cuda_backend_state(bench.backend) == CUDA_STATE_LOST, "after it");
     EXPECT(cuda_models_run(&bench, 1, 4, 0) == WEIR_DEVICE_LOST, "%s", cuda_models_err.text);
+    EXPECT(strstr(cuda_models_err.text, "is lost") && strstr(cuda_models_err.text, "cudaErrorIllegalAddress"),
+           "the first cause is told again: %s", cuda_models_err.text);
     struct backend_report report;
     bench.backend->ops->report(bench.model, &report);
     EXPECT(report.lost && !report.degraded, "the report");

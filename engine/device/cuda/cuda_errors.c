@@ -1,5 +1,7 @@
 #include "engine/device/cuda/cuda_errors.h"
 
+#include <stdio.h>
+
 bool cuda_errors_is_sticky(cudaError_t code) {
     switch (code) {
     case cudaErrorDevicesUnavailable:
@@ -29,13 +31,15 @@ bool cuda_errors_is_sticky(cudaError_t code) {
 enum weir_status cuda_errors_fail(struct cuda_errors *errors, cudaError_t code, const char *what,
                                   struct weir_error *err) {
     enum weir_status status = code == cudaErrorMemoryAllocation ? WEIR_NO_MEMORY : WEIR_DEVICE;
+    char text[sizeof errors->cause];
+    snprintf(text, sizeof text, "%s: %s, %s", what, cudaGetErrorName(code), cudaGetErrorString(code));
     if (cuda_errors_is_sticky(code)) {
-        atomic_store(&errors->state, CUDA_STATE_LOST);
+        cuda_errors_lose(errors, text);
         status = WEIR_DEVICE_LOST;
     } else {
         (void)cudaGetLastError();
     }
-    return weir_fail(err, status, "%s: %s, %s", what, cudaGetErrorName(code), cudaGetErrorString(code));
+    return weir_fail(err, status, "%s", text);
 }
 
 enum weir_status cuda_errors_fail_lt(struct cuda_errors *errors, cublasStatus_t code, const char *what,
@@ -88,6 +92,13 @@ enum weir_status cuda_errors_explain(cudaError_t code, struct weir_error *err) {
         return weir_fail(err, WEIR_DEVICE, "the device cannot be used: %s, %s", cudaGetErrorName(code),
                          cudaGetErrorString(code));
     }
+}
+
+void cuda_errors_lose(struct cuda_errors *errors, const char *cause) {
+    if (atomic_exchange(&errors->told, true))
+        return; /* whoever was first is about to say so */
+    snprintf(errors->cause, sizeof errors->cause, "%s", cause);
+    atomic_store(&errors->state, CUDA_STATE_LOST);
 }
 
 bool cuda_errors_is_lost(const struct cuda_errors *errors) {

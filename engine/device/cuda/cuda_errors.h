@@ -18,6 +18,8 @@ enum cuda_state {
 /* One device's state. All zero is OK. */
 struct cuda_errors {
     atomic_int state; /* enum cuda_state; never leaves LOST */
+    atomic_bool told; /* cause belongs to the first who noticed; it is whole once the state is LOST */
+    char cause[160];
 };
 
 /* Is the context broken after this code? Source: driver_types.h, "the process must be terminated and relaunched", and
@@ -40,6 +42,9 @@ enum weir_status cuda_errors_check(struct cuda_errors *errors, cudaError_t code,
 /* Says why no device can be opened, for the codes that the first call gives: no driver, a driver that is too old, the
  * toolkit's stub, no device, no kernel for this one. Returns DEVICE, or NO_MEMORY. */
 enum weir_status cuda_errors_explain(cudaError_t code, struct weir_error *err);
+
+/* Notes that the device is lost. The first cause is kept. thread: any. */
+void cuda_errors_lose(struct cuda_errors *errors, const char *cause);
 
 bool cuda_errors_is_lost(const struct cuda_errors *errors);
 /* Notes how a batch ended; changes nothing once the device is lost. */

@@ -12,7 +12,8 @@ enum { POLL_NS = 20 * CLOCK_NS_PER_US };
 
 enum weir_status cuda_model_enter(struct cuda_backend *backend, struct weir_error *err) {
     if (cuda_errors_is_lost(&backend->errors))
-        return weir_fail(err, WEIR_DEVICE_LOST, "the device is lost: the process must be restarted");
+        return weir_fail(err, WEIR_DEVICE_LOST, "the device is lost, the process must be restarted: %s",
+                         backend->errors.cause);
     return cuda_errors_check(&backend->errors, cudaSetDevice(backend->device), "choosing the device", err);
 }
 
@@ -167,7 +168,7 @@ static void clear_spare_rows(const struct backend_model *model, const struct cud
 static void calm(struct backend_model *model, const struct cuda_slot *slot) {
     struct cuda_errors *errors = &model->backend->errors;
     if (!cuda_errors_is_lost(errors) && cudaStreamSynchronize(slot->memory.stream) != cudaSuccess)
-        atomic_store(&errors->state, CUDA_STATE_LOST);
+        cuda_errors_lose(errors, "a stream cannot even be waited for");
     cuda_errors_note(errors, true);
 }
 
