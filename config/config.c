@@ -30,6 +30,10 @@ static void take_pair(void *context, const struct config_yaml_pair *pair) {
     const struct config_origin origin = {CONFIG_ORIGIN_FILE, pair->line};
     const struct config_key *key = config_schema_find(pair->key);
     bool plain = pair->kind == CONFIG_YAML_PLAIN;
+    if (pair->model) {
+        config_models_take(&loader->config.models, pair, loader->file, loader->problems);
+        return;
+    }
     if (!key) {
         key = config_schema_nearest(pair->key);
         if (key)
@@ -268,6 +272,11 @@ static bool is_default(const struct loader *loader, enum config_key_id id) {
 static void check_together(struct loader *loader) {
     const struct config *config = &loader->config;
     char text[160];
+    config_models_check(&config->models, loader->file, loader->problems);
+    if (config->models.count > 0 && config->model_path)
+        complain_about(loader, CONFIG_KEY_model_path, CONFIG_ERROR, "and models are both given: name it under models");
+    if (config->models.count > 0 && config->model_name)
+        complain_about(loader, CONFIG_KEY_model_name, CONFIG_ERROR, "names the model of model_path: models have names");
     if (config->ops_port != 0 && config->ops_port == config->port)
         complain_about(loader, CONFIG_KEY_ops_port, CONFIG_ERROR,
                        "is the same as port: 0 serves both on one port, another number on two");
@@ -327,6 +336,7 @@ void config_release(struct config *config) {
 #define RELEASE_STRING(name)     free(config->name);
 #define RELEASE(name, type, ...) RELEASE_##type(name)
     CONFIG_KEY_LIST(RELEASE)
+    config_models_release(&config->models);
     free(config->file);
     memset(config, 0, sizeof *config);
 }
@@ -364,6 +374,11 @@ bool config_may_reload(const struct config *running, const struct config *wanted
             continue;
         if (used < size)
             used += (size_t)snprintf(names + used, size - used, "%s%s", may ? "" : ", ", key->name);
+        may = false;
+    }
+    if (!config_models_equal(&running->models, &wanted->models)) {
+        if (used < size)
+            snprintf(names + used, size - used, "%smodels", may ? "" : ", ");
         may = false;
     }
     return may;

@@ -6,6 +6,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "config/config_models.h"
 #include "config/config_problems.h"
 #include "config/config_schema.h"
 
@@ -32,6 +33,7 @@ struct config_origin {
  * that was read, or NULL. Owner: whoever called config_load; released by config_release. */
 struct config {
     CONFIG_KEY_LIST(CONFIG_FIELD)
+    struct config_models models; /* of the file's `models:`; then model_path is NULL */
     struct config_origin origins[CONFIG_KEY_COUNT];
     char *file;
 };

@@ -13,6 +13,7 @@ static const char *const device_choices[] = {CONFIG_DEVICE_LIST(CHOICE) NULL};
 static const char *const admission_choices[] = {CONFIG_ADMISSION_LIST(CHOICE) NULL};
 static const char *const precision_choices[] = {CONFIG_PRECISION_LIST(CHOICE) NULL};
 static const char *const invariance_choices[] = {CONFIG_INVARIANCE_LIST(CHOICE) NULL};
+static const char *const new_versions_choices[] = {CONFIG_NEW_VERSIONS_LIST(CHOICE) NULL};
 static const char *const log_level_choices[] = {CONFIG_LOG_LEVEL_LIST(CHOICE) NULL};
 #undef CHOICE
 
@@ -189,8 +190,30 @@ static const char *judge_health_path(const char *path) {
     return NULL;
 }
 
-/* NULL if text may be the value of the string key, else why not. */
-static const char *judge_string(const struct config_key *key, const char *text) {
+/* As engine/model/version_policy.h reads it: this knows the form, not the rules. */
+static const char *judge_version_policy(const char *text) {
+    bool is_word = strcmp(text, "latest") == 0 || strcmp(text, "all") == 0;
+    bool is_count = strncmp(text, "latest:", 7) == 0 && text[7] && strspn(text + 7, "0123456789") == strlen(text + 7);
+    return is_word || is_count || strspn(text, "[]v0123456789, ") == strlen(text)
+               ? NULL
+               : "is none of latest, latest:N, all or a list of versions";
+}
+
+/* There are no keys for /admin yet, so that nobody but this machine may ask. */
+static const char *judge_admin_listen(const char *text) {
+    static const char *const hosts[] = {"127.0.0.1:", "localhost:", "[::1]:"};
+    for (size_t i = 0; i < sizeof hosts / sizeof hosts[0]; i++) {
+        size_t length = strlen(hosts[i]);
+        if (strncmp(text, hosts[i], length) != 0)
+            continue;
+        const char *port = text + length;
+        size_t digits = strspn(port, "0123456789");
+        return digits > 0 && digits <= 5 && !port[digits] && atoi(port) <= 65535 ? NULL : "has no port from 0 to 65535";
+    }
+    return "is not on loopback: 127.0.0.1:PORT, localhost:PORT or [::1]:PORT";
+}
+
+const char *config_schema_judge(const struct config_key *key, const char *text) {
     for (const char *p = text; *p; p++)
         if ((unsigned char)*p < 0x20 || *p == 0x7F)
             return "holds a control character";
@@ -201,6 +224,10 @@ static const char *judge_string(const struct config_key *key, const char *text) 
         return config_schema_is_model_name(text) ? NULL : "may hold only A-Z a-z 0-9 . _ - and not begin with a dot";
     case CONFIG_KEY_health_path:
         return judge_health_path(text);
+    case CONFIG_KEY_version_policy:
+        return judge_version_policy(text);
+    case CONFIG_KEY_admin_listen:
+        return judge_admin_listen(text);
     default:
         return NULL;
     }
@@ -222,7 +249,7 @@ static bool set_string(const struct config_key *key, const char *text, struct co
         return false;
     }
     if (!fault)
-        fault = judge_string(key, text);
+        fault = config_schema_judge(key, text);
     if (fault) {
         snprintf(why, size, "\"%.80s\" %s", text, fault);
         return false;

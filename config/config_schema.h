@@ -15,24 +15,28 @@ struct config;
 
 #define CONFIG_ADMISSION_LIST(X) X(PREDICT, "predict") X(FIFO, "fifo")
 
-#define CONFIG_PRECISION_LIST(X)  X(FP32, "fp32") X(TF32, "tf32") X(FP16, "fp16") X(BF16, "bf16") X(INT8, "int8")
-#define CONFIG_INVARIANCE_LIST(X) X(OFF, "off") X(BUCKET, "bucket") X(STRICT, "strict")
+#define CONFIG_PRECISION_LIST(X)    X(FP32, "fp32") X(TF32, "tf32") X(FP16, "fp16") X(BF16, "bf16") X(INT8, "int8")
+#define CONFIG_NEW_VERSIONS_LIST(X) X(SERVE, "serve") X(HOLD, "hold")
+#define CONFIG_INVARIANCE_LIST(X)   X(OFF, "off") X(BUCKET, "bucket") X(STRICT, "strict")
 
-#define CONFIG_DEVICE_ENUM(name, text)     CONFIG_DEVICE_##name,
-#define CONFIG_ADMISSION_ENUM(name, text)  CONFIG_ADMISSION_##name,
-#define CONFIG_LOG_LEVEL_ENUM(name, text)  CONFIG_LOG_LEVEL_##name,
-#define CONFIG_PRECISION_ENUM(name, text)  CONFIG_PRECISION_##name,
-#define CONFIG_INVARIANCE_ENUM(name, text) CONFIG_INVARIANCE_##name,
+#define CONFIG_DEVICE_ENUM(name, text)       CONFIG_DEVICE_##name,
+#define CONFIG_ADMISSION_ENUM(name, text)    CONFIG_ADMISSION_##name,
+#define CONFIG_LOG_LEVEL_ENUM(name, text)    CONFIG_LOG_LEVEL_##name,
+#define CONFIG_PRECISION_ENUM(name, text)    CONFIG_PRECISION_##name,
+#define CONFIG_INVARIANCE_ENUM(name, text)   CONFIG_INVARIANCE_##name,
+#define CONFIG_NEW_VERSIONS_ENUM(name, text) CONFIG_NEW_VERSIONS_##name,
 enum config_device { CONFIG_DEVICE_LIST(CONFIG_DEVICE_ENUM) CONFIG_DEVICE_COUNT };
 enum config_admission { CONFIG_ADMISSION_LIST(CONFIG_ADMISSION_ENUM) CONFIG_ADMISSION_COUNT };
 enum config_log_level { CONFIG_LOG_LEVEL_LIST(CONFIG_LOG_LEVEL_ENUM) CONFIG_LOG_LEVEL_COUNT };
 enum config_precision { CONFIG_PRECISION_LIST(CONFIG_PRECISION_ENUM) CONFIG_PRECISION_COUNT };
 enum config_invariance { CONFIG_INVARIANCE_LIST(CONFIG_INVARIANCE_ENUM) CONFIG_INVARIANCE_COUNT };
+enum config_new_versions { CONFIG_NEW_VERSIONS_LIST(CONFIG_NEW_VERSIONS_ENUM) CONFIG_NEW_VERSIONS_COUNT };
 #undef CONFIG_DEVICE_ENUM
 #undef CONFIG_ADMISSION_ENUM
 #undef CONFIG_LOG_LEVEL_ENUM
 #undef CONFIG_PRECISION_ENUM
 #undef CONFIG_INVARIANCE_ENUM
+#undef CONFIG_NEW_VERSIONS_ENUM
 
 /* INTEGER and SIZE are int64_t (SIZE takes KiB, MiB, GiB), STRING is char *, ENUM is enum config_<key>. */
 enum config_type { CONFIG_TYPE_INTEGER, CONFIG_TYPE_SIZE, CONFIG_TYPE_STRING, CONFIG_TYPE_ENUM };
@@ -50,6 +54,11 @@ enum config_type { CONFIG_TYPE_INTEGER, CONFIG_TYPE_SIZE, CONFIG_TYPE_STRING, CO
     X(ops_port, INTEGER, "", 0, 65535, "0", FIXED, "Port of health, metrics and status; 0 serves them on the data port.") \
     X(model_path, STRING, "", 1, 4095, NULL, FIXED, "An .onnx file, a version directory, or a model directory of versions.") \
     X(model_name, STRING, "", 1, 64, NULL, FIXED, "Name of the model; without it the name of its directory or file.") \
+    X(version_policy, STRING, "", 1, 255, "latest", FIXED, "Versions to load: latest, latest:3, all, or a list such as [1, 4].") \
+    X(new_versions, ENUM, "", 0, 0, "serve", FIXED, "serve: a new version takes over when proven; hold: it waits for you.") \
+    X(scan_ms, INTEGER, "ms", 10, CONFIG_HOUR_MS, "1000", LIVE, "How often to look for versions, and how long files must be at rest.") \
+    X(state_dir, STRING, "", 1, 4095, NULL, FIXED, "Where rollouts survive a restart; without it they do not.") \
+    X(admin_listen, STRING, "", 1, 255, NULL, FIXED, "Loopback ADDRESS:PORT of /admin for `weir models`; without it, none.") \
     X(device, ENUM, "", 0, 0, "auto", FIXED, "Where batches run; auto falls back to the CPU and says so, cuda does not.") \
     X(gpu_count, INTEGER, "devices", 1, 16, "1", FIXED, "GPUs to use when the device is a GPU.") \
     X(cuda_module, STRING, "", 1, 4095, NULL, FIXED, "The CUDA module's file; without it weir_cuda.so beside the program.") \
@@ -116,6 +125,9 @@ bool config_schema_equal(const struct config_key *key, const struct config *a, c
 
 /* Writes what the key takes: "0..65535", "auto, cpu, cuda", "text". Returns out. */
 const char *config_schema_range(const struct config_key *key, char *out, size_t size);
+
+/* NULL if text, of an allowed length, may be the value of the STRING key, else why not. */
+const char *config_schema_judge(const struct config_key *key, const char *text);
 
 /* What a model may be called: 1 to 64 of [A-Za-z0-9._-], no leading dot. */
 bool config_schema_is_model_name(const char *text);

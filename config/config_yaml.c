@@ -16,8 +16,10 @@ struct reader {
     const struct config_yaml_sink *sink;
     struct config_problems *problems;
     int depth;
-    int service_line; /* where `service:` stood; 0 if it has not */
-    bool stopped;     /* the rest of the file makes no sense any more */
+    int service_line;  /* where `service:` stood; 0 if it has not */
+    const char *model; /* whose options are being read */
+    int model_line;
+    bool stopped; /* the rest of the file makes no sense any more */
 };
 
 static void complain(struct reader *reader, int line, const char *key, const char *text) {
@@ -179,16 +181,37 @@ static bool holds_nul(const yaml_event_t *event) {
     return strlen((const char *)event->data.scalar.value) != event->data.scalar.length;
 }
 
-static void read_pairs(struct reader *reader, bool root);
+/* Where a mapping lies. */
+enum level { LEVEL_ROOT, LEVEL_SERVICE, LEVEL_MODELS, LEVEL_MODEL };
+
+static void read_pairs(struct reader *reader, enum level level);
+
+/* Reads the value of a key under `models:`: a path, or the mapping of a model's options. Returns whether the event was
+ * the beginning of a mapping that has been read. */
+static bool read_model(struct reader *reader, const char *name, int line, const yaml_event_t *event) {
+    struct config_yaml_pair pair = {.model = name, .model_line = line, .key = "path", .line = line};
+    if (event->type == YAML_MAPPING_START_EVENT) {
+        reader->model = name;
+        reader->model_line = line;
+        read_pairs(reader, LEVEL_MODEL);
+        return true;
+    }
+    pair.kind = event->type == YAML_SCALAR_EVENT ? CONFIG_YAML_PLAIN : CONFIG_YAML_LIST;
+    pair.value = event->type == YAML_SCALAR_EVENT ? (const char *)event->data.scalar.value : "";
+    reader->sink->take(reader->sink->context, &pair);
+    return false;
+}
 
 /* Reads the value of key, whose own event has been read. */
-static void read_value(struct reader *reader, const char *key, int key_line, bool root) {
+static void read_value(struct reader *reader, const char *key, int key_line, enum level level) {
     yaml_event_t event;
     if (!next(reader, &event))
         return;
-    struct config_yaml_pair pair = {key, "", CONFIG_YAML_PLAIN, key_line};
+    struct config_yaml_pair pair = {
+        level == LEVEL_MODEL ? reader->model : NULL, reader->model_line, key, "", CONFIG_YAML_PLAIN, key_line};
     bool plain = check_plain(reader, &event, key);
-    bool service = root && strcmp(key, "service") == 0;
+    bool service = level == LEVEL_ROOT && strcmp(key, "service") == 0;
+    bool models = level <= LEVEL_SERVICE && strcmp(key, "models") == 0;
     bool nested = event.type == YAML_SEQUENCE_START_EVENT || event.type == YAML_MAPPING_START_EVENT;
     if (service && reader->service_line > 0) {
         char text[80];
@@ -198,7 +221,14 @@ static void read_value(struct reader *reader, const char *key, int key_line, boo
     }
     if (service)
         reader->service_line = key_line;
-    if (event.type == YAML_SCALAR_EVENT) {
+    if (models && event.type != YAML_MAPPING_START_EVENT) {
+        complain(reader, key_line, key, "must hold models by name, indented on the lines below");
+    } else if (plain && models) {
+        nested = false;
+        read_pairs(reader, LEVEL_MODELS);
+    } else if (plain && level == LEVEL_MODELS && !(event.type == YAML_SCALAR_EVENT && holds_nul(&event))) {
+        nested = !read_model(reader, key, key_line, &event) && nested;
+    } else if (event.type == YAML_SCALAR_EVENT) {
         bool quoted = event.data.scalar.style != YAML_PLAIN_SCALAR_STYLE;
         pair.value = (const char *)event.data.scalar.value;
         pair.kind = quoted ? CONFIG_YAML_QUOTED : CONFIG_YAML_PLAIN;
@@ -212,7 +242,7 @@ static void read_value(struct reader *reader, const char *key, int key_line, boo
         }
     } else if (plain && service && event.type == YAML_MAPPING_START_EVENT) {
         nested = false;
-        read_pairs(reader, false);
+        read_pairs(reader, LEVEL_SERVICE);
     } else if (plain && service) {
         complain(reader, key_line, key, "must hold keys of its own, not a list");
     } else if (plain) {
@@ -225,7 +255,7 @@ static void read_value(struct reader *reader, const char *key, int key_line, boo
 }
 
 /* Reads the pairs of the mapping that has just begun, up to its end. */
-static void read_pairs(struct reader *reader, bool root) {
+static void read_pairs(struct reader *reader, enum level level) {
     yaml_event_t event;
     bool end = false;
     reader->depth++;
@@ -234,7 +264,7 @@ static void read_pairs(struct reader *reader, bool root) {
         if (event.type == YAML_SCALAR_EVENT && !holds_nul(&event)) {
             const char *key = (const char *)event.data.scalar.value;
             check_plain(reader, &event, key);
-            read_value(reader, key, line_of(&event), root);
+            read_value(reader, key, line_of(&event), level);
         } else if (!end) {
             stop(reader, line_of(&event), "keys must be plain words");
         }
@@ -253,7 +283,7 @@ static void read_document(struct reader *reader, const yaml_event_t *start) {
     bool empty = event.type == YAML_SCALAR_EVENT && event.data.scalar.style == YAML_PLAIN_SCALAR_STYLE &&
                  event.data.scalar.length == 0;
     if (event.type == YAML_MAPPING_START_EVENT)
-        read_pairs(reader, true);
+        read_pairs(reader, LEVEL_ROOT);
     else if (!empty)
         stop(reader, line_of(&event),
              event.type == YAML_SEQUENCE_START_EVENT ? "must hold `key: value` lines, not a list"

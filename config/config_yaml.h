@@ -1,5 +1,5 @@
 /* The configuration file as a flat list of keys and values. libyaml reads it; what this product's files may not hold
- * (nesting beyond `service:`, aliases, tags, several documents) ends here. */
+ * (nesting beyond `service:` and `models:`, aliases, tags, several documents) ends here. */
 #ifndef WEIR_CONFIG_CONFIG_YAML_H
 #define WEIR_CONFIG_CONFIG_YAML_H
 
@@ -12,9 +12,11 @@ enum { CONFIG_YAML_MAX_BYTES = 64 * 1024, CONFIG_YAML_MAX_DEPTH = 4 };
 
 enum config_yaml_kind { CONFIG_YAML_PLAIN, CONFIG_YAML_QUOTED, CONFIG_YAML_LIST, CONFIG_YAML_MAPPING };
 
-/* One `key: value` of the root or of `service:`. value is "" unless the kind is PLAIN or QUOTED. Both are valid UTF-8
- * without NUL, and live only during the call. */
+/* One `key: value` of the root or of `service:`, or of a model under `models:` (`NAME: PATH` there has the key "path").
+ * value is "" unless the kind is PLAIN or QUOTED. All are valid UTF-8 without NUL, and live only during the call. */
 struct config_yaml_pair {
+    const char *model; /* NULL: not under `models:` */
+    int model_line;
     const char *key;
     const char *value;
     enum config_yaml_kind kind;

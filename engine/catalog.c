@@ -1,45 +1,282 @@
 #include "engine/catalog.h"
 
+#include <inttypes.h>
 #include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
 
+#include "engine/catalog/parts.h"
+#include "engine/clock.h"
 #include "engine/engine.h"
-#include "engine/model/repository.h"
+#include "engine/model/traffic.h"
+#include "engine/thread.h"
 
-enum weir_status catalog_load(struct engine *engine, const char *model_path, const char *model_name,
-                              const struct catalog_listener *listener, struct catalog_result *out,
-                              struct weir_error *err) {
-    struct repository_listing listing;
-    enum weir_status status = repository_scan(model_path, model_name, &listing, err);
-    if (status != WEIR_OK)
-        return status;
-    struct catalog_result result = {.found = (uint32_t)listing.version_count};
-    snprintf(result.model, sizeof result.model, "%s", listing.name);
-    for (size_t i = 0; i < listing.remark_count; i++)
-        if (listener->passed_over)
-            listener->passed_over(listener->context, listing.remarks[i]);
-    for (size_t i = 0; i < listing.version_count && !result.loaded; i++) {
-        struct weir_error why;
-        const struct repository_version *version = &listing.versions[i];
-        struct version *ready;
-        enum weir_status loaded = engine_prepare(engine, listing.name, version->number, version->path, &ready, &why);
-        if (loaded == WEIR_OK) {
-            if (listener->loaded)
-                listener->loaded(listener->context, listing.name, version->number);
-            engine_publish(engine, ready);
-            result.loaded = true;
-            result.number = version->number;
-            status = WEIR_OK;
-            break;
-        }
-        if (listener->failed)
-            listener->failed(listener->context, listing.name, version->number, &why);
-        if (i == 0) {
-            status = loaded;
-            weir_fail(err, loaded, "%s", why.text);
-        }
+enum { TICK_MS = 50, REST_PARTS = 20 };
+
+void catalog_tell(struct catalog *catalog, const struct catalog_change *change) {
+    if (catalog->options.listener.changed)
+        catalog->options.listener.changed(catalog->options.listener.context, change);
+}
+
+/* Called with the lock. */
+static void wait_until(struct catalog *catalog, pthread_cond_t *wakes, int64_t at_ns) {
+    struct timespec at = {.tv_sec = at_ns / CLOCK_NS_PER_S, .tv_nsec = at_ns % CLOCK_NS_PER_S};
+    pthread_cond_timedwait(wakes, &catalog->lock, &at);
+}
+
+bool catalog_rest(struct catalog *catalog) {
+    pthread_mutex_lock(&catalog->lock);
+    if (!catalog->stopping)
+        wait_until(catalog, &catalog->loader_wakes, clock_now_ns() + catalog->scan_ns / REST_PARTS);
+    pthread_mutex_unlock(&catalog->lock);
+    return !catalog->stopping;
+}
+
+static enum weir_status open_model(struct catalog_model *model, const struct catalog_model_options *options,
+                                   struct weir_error *err) {
+    model->path = strdup(options->path);
+    model->given_name = options->name ? strdup(options->name) : NULL;
+    model->rollout = calloc(1, sizeof *model->rollout);
+    model->outcomes = calloc(2, sizeof *model->outcomes);
+    model->comparison = calloc(1, sizeof *model->comparison);
+    if (!model->path || (options->name && !model->given_name) || !model->rollout || !model->outcomes ||
+        !model->comparison)
+        return weir_fail(err, WEIR_NO_MEMORY, "no memory for the models");
+    rollout_init(model->rollout);
+    if (options->name)
+        snprintf(model->name, sizeof model->name, "%s", options->name);
+    return version_policy_read(options->version_policy ? options->version_policy : "latest", &model->policy, err);
+}
+
+enum weir_status catalog_open(const struct catalog_options *options, struct catalog **out, struct weir_error *err) {
+    struct catalog *catalog = calloc(1, sizeof *catalog);
+    if (!catalog)
+        return weir_fail(err, WEIR_NO_MEMORY, "no memory for the models");
+    pthread_condattr_t attributes;
+    pthread_condattr_init(&attributes);
+    pthread_condattr_setclock(&attributes, CLOCK_MONOTONIC);
+    pthread_cond_init(&catalog->loader_wakes, &attributes);
+    pthread_cond_init(&catalog->rollout_wakes, &attributes);
+    pthread_condattr_destroy(&attributes);
+    pthread_mutex_init(&catalog->changing, NULL);
+    pthread_mutex_init(&catalog->lock, NULL);
+    pthread_mutex_init(&catalog->comparing, NULL);
+    catalog->options = *options;
+    catalog->options.models = NULL; /* borrowed for this call alone */
+    catalog->scan_ns = options->scan_ns;
+    enum weir_status status = WEIR_OK;
+    catalog->models = calloc((size_t)options->model_count, sizeof *catalog->models);
+    if (options->state_dir)
+        catalog->state_dir = strdup(options->state_dir);
+    if (!catalog->models || (options->state_dir && !catalog->state_dir))
+        status = weir_fail(err, WEIR_NO_MEMORY, "no memory for the models");
+    for (int i = 0; i < options->model_count && status == WEIR_OK; i++) {
+        catalog->model_count = i + 1;
+        status = open_model(&catalog->models[i], &options->models[i], err);
     }
-    repository_listing_release(&listing);
+    if (status == WEIR_OK && catalog->state_dir)
+        status = rollout_file_read(catalog->state_dir, &catalog->file, err);
     if (status == WEIR_OK)
-        *out = result;
+        *out = catalog;
+    else
+        catalog_close(catalog);
+    return status;
+}
+
+/* Looks at all models. Returns the first one's status that has versions of which none serves. */
+static enum weir_status look(struct catalog *catalog, struct weir_error *err) {
+    enum weir_status status = WEIR_OK;
+    bool any_serves = false;
+    for (int i = 0; i < catalog->model_count && !catalog->stopping; i++) {
+        struct weir_error why;
+        struct catalog_model *model = &catalog->models[i];
+        enum weir_status looked = scan_model(catalog, model, &why);
+        any_serves |= model->stable != NULL;
+        if (looked != WEIR_OK && status == WEIR_OK && !model->stable)
+            status = weir_fail(err, looked, "%s", why.text);
+    }
+    return any_serves ? WEIR_OK : status;
+}
+
+/* What the loader does next, in this order. */
+enum work { WORK_STOP, WORK_ORDER, WORK_PROMOTE, WORK_LOOK, WORK_REAP };
+
+/* Called with the lock. */
+static enum work wait_for_work(struct catalog *catalog) {
+    for (;;) {
+        if (catalog->stopping)
+            return WORK_STOP;
+        if (catalog->slow)
+            return WORK_ORDER;
+        if (catalog->promoting) {
+            catalog->promoting = false;
+            return WORK_PROMOTE;
+        }
+        int64_t now_ns = clock_now_ns();
+        if (catalog->look_now || now_ns >= catalog->next_look_ns) {
+            catalog->look_now = false;
+            catalog->next_look_ns = now_ns + catalog->scan_ns;
+            return WORK_LOOK;
+        }
+        if (catalog->reap_now) {
+            catalog->reap_now = false;
+            return WORK_REAP;
+        }
+        wait_until(catalog, &catalog->loader_wakes, catalog->next_look_ns);
+    }
+}
+
+static void finish(struct catalog *catalog, struct catalog_order **place) {
+    struct catalog_order *order = *place;
+    changes_run(catalog, order);
+    pthread_mutex_lock(&catalog->lock);
+    *place = NULL;
+    catalog->look_now = true; /* unloads what is wanted no more */
+    pthread_cond_signal(&catalog->loader_wakes);
+    pthread_cond_signal(&catalog->rollout_wakes);
+    pthread_mutex_unlock(&catalog->lock);
+    order->done(order);
+}
+
+static void *load(void *context) {
+    struct catalog *catalog = context;
+    const struct catalog_listener *listener = &catalog->options.listener;
+    struct weir_error err = {.status = WEIR_OK};
+    thread_enter(THREAD_LOADER, 0);
+    enum weir_status status = look(catalog, &err);
+    catalog->looked = true;
+    if (listener->opened)
+        listener->opened(listener->context, status, &err);
+    thread_yield_to_others();
+    for (;;) {
+        pthread_mutex_lock(&catalog->lock);
+        enum work work = wait_for_work(catalog);
+        pthread_mutex_unlock(&catalog->lock);
+        if (work == WORK_STOP)
+            return NULL;
+        if (work == WORK_ORDER)
+            finish(catalog, &catalog->slow);
+        else if (work == WORK_PROMOTE)
+            changes_promote_advised(catalog);
+        else if (work == WORK_LOOK)
+            look(catalog, &err);
+        engine_reap(catalog->options.engine);
+    }
+}
+
+static void *move_rollouts(void *context) {
+    struct catalog *catalog = context;
+    thread_enter(THREAD_ROLLOUT, 0);
+    thread_yield_to_others();
+    while (!catalog->stopping) {
+        copies_compare(catalog);
+        bool any = changes_tick(catalog);
+        pthread_mutex_lock(&catalog->lock);
+        if (!catalog->stopping && !catalog->quick && !catalog->copies)
+            wait_until(catalog, &catalog->rollout_wakes,
+                       clock_now_ns() + (any ? TICK_MS * INT64_C(1000000) : CLOCK_NS_PER_S));
+        bool has_order = catalog->quick != NULL && !catalog->stopping;
+        pthread_mutex_unlock(&catalog->lock);
+        if (has_order)
+            finish(catalog, &catalog->quick);
+    }
+    return NULL;
+}
+
+enum weir_status catalog_start(struct catalog *catalog, struct weir_error *err) {
+    catalog->loader_runs = pthread_create(&catalog->loader, NULL, load, catalog) == 0;
+    catalog->rollouts_run = pthread_create(&catalog->rollouts, NULL, move_rollouts, catalog) == 0;
+    return catalog->loader_runs && catalog->rollouts_run
+               ? WEIR_OK
+               : weir_fail(err, WEIR_NO_MEMORY, "cannot start the loader's threads");
+}
+
+static void wake(struct catalog *catalog) {
+    pthread_cond_signal(&catalog->loader_wakes);
+    pthread_cond_signal(&catalog->rollout_wakes);
+}
+
+void catalog_look(struct catalog *catalog, int64_t scan_ns) {
+    pthread_mutex_lock(&catalog->lock);
+    if (scan_ns > 0)
+        catalog->scan_ns = scan_ns;
+    catalog->look_now = true;
+    wake(catalog);
+    pthread_mutex_unlock(&catalog->lock);
+}
+
+void catalog_wake(struct catalog *catalog) {
+    pthread_mutex_lock(&catalog->lock);
+    catalog->reap_now = true;
+    wake(catalog);
+    pthread_mutex_unlock(&catalog->lock);
+}
+
+bool catalog_stop(struct catalog *catalog, bool wait) {
+    if (!catalog)
+        return true;
+    pthread_mutex_lock(&catalog->lock);
+    catalog->stopping = true;
+    wake(catalog);
+    pthread_mutex_unlock(&catalog->lock);
+    if (!wait && atomic_load(&catalog->loading))
+        return false;
+    if (catalog->loader_runs)
+        pthread_join(catalog->loader, NULL);
+    if (catalog->rollouts_run)
+        pthread_join(catalog->rollouts, NULL);
+    catalog->loader_runs = catalog->rollouts_run = false;
+    struct catalog_order *left[] = {catalog->slow, catalog->quick};
+    for (int i = 0; i < 2; i++)
+        if (left[i]) {
+            left[i]->status = weir_fail(&left[i]->error, WEIR_DRAINING, "the server is shutting down");
+            left[i]->done(left[i]);
+        }
+    catalog->slow = catalog->quick = NULL;
+    return true;
+}
+
+void catalog_close(struct catalog *catalog) {
+    if (!catalog)
+        return;
+    copies_compare(catalog);
+    for (int i = 0; i < catalog->model_count; i++) {
+        struct catalog_model *model = &catalog->models[i];
+        scan_release(model);
+        free(model->path);
+        free(model->given_name);
+        free(model->rollout);
+        free(model->outcomes);
+        free(model->comparison);
+    }
+    rollout_file_release(&catalog->file);
+    free(catalog->models);
+    free(catalog->state_dir);
+    pthread_cond_destroy(&catalog->loader_wakes);
+    pthread_cond_destroy(&catalog->rollout_wakes);
+    pthread_mutex_destroy(&catalog->changing);
+    pthread_mutex_destroy(&catalog->lock);
+    pthread_mutex_destroy(&catalog->comparing);
+    free(catalog);
+}
+
+enum weir_status catalog_submit(struct catalog *catalog, struct catalog_order *order, struct weir_error *err) {
+    bool is_quick =
+        order->action == CATALOG_PAUSE || order->action == CATALOG_RESUME || order->action == CATALOG_ROLL_BACK;
+    enum weir_status status = WEIR_OK;
+    pthread_mutex_lock(&catalog->lock);
+    struct catalog_order **place = is_quick ? &catalog->quick : &catalog->slow;
+    if (catalog->stopping)
+        status = weir_fail(err, WEIR_DRAINING, "the server is shutting down");
+    else if (!catalog->looked && !is_quick)
+        status = weir_fail(err, WEIR_CONFLICT, "the models are still being loaded");
+    else if (*place)
+        status = weir_fail(err, WEIR_CONFLICT, "another change is under way: %s of %s",
+                           catalog_action_text((*place)->action), catalog->models[(*place)->model].name);
+    else
+        *place = order;
+    wake(catalog);
+    pthread_mutex_unlock(&catalog->lock);
     return status;
 }

@@ -7,3 +7,7 @@ int64_t clock_now_ns(void) {
     clock_gettime(CLOCK_MONOTONIC, &now);
     return now.tv_sec * CLOCK_NS_PER_S + now.tv_nsec;
 }
+
+int64_t clock_unix_s(void) {
+    return (int64_t)time(NULL);
+}

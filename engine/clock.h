@@ -10,4 +10,7 @@ enum { CLOCK_NS_PER_US = 1000, CLOCK_NS_PER_MS = 1000000 };
 /* CLOCK_MONOTONIC in nanoseconds. thread: any. */
 int64_t clock_now_ns(void);
 
+/* Seconds since 1970, for people and files. thread: any. */
+int64_t clock_unix_s(void);
+
 #endif

@@ -27,7 +27,7 @@ struct engine {
     atomic_int devices_left;
     struct telemetry *telemetry; /* NULL: no GPU serves */
     pthread_mutex_t lock;
-    struct version *serving; /* under lock */
+    struct version *retired; /* a list, under lock */
 };
 
 /* An idle device looks for work a moment before it sleeps, but only where another core can bring some meanwhile. */
@@ -115,10 +115,32 @@ void engine_close(struct engine *engine) {
     telemetry_stop(engine->telemetry);
     free(engine->executors);
     batcher_destroy(engine->batcher);
-    version_unref(engine->serving);
+    engine_reap(engine);
     inventory_release(&engine->inventory);
     pthread_mutex_destroy(&engine->lock);
     free(engine);
+}
+
+static void retire(void *context, struct version *version) {
+    struct engine *engine = context;
+    pthread_mutex_lock(&engine->lock);
+    *version_next(version) = engine->retired;
+    engine->retired = version;
+    pthread_mutex_unlock(&engine->lock);
+    if (engine->options.observer.version_retired)
+        engine->options.observer.version_retired(engine->options.observer.context);
+}
+
+void engine_reap(struct engine *engine) {
+    pthread_mutex_lock(&engine->lock);
+    struct version *version = engine->retired;
+    engine->retired = NULL;
+    pthread_mutex_unlock(&engine->lock);
+    while (version) {
+        struct version *next = *version_next(version);
+        version_destroy(version);
+        version = next;
+    }
 }
 
 enum weir_status engine_prepare(struct engine *engine, const char *model_name, uint64_t number, const char *path,
@@ -129,36 +151,26 @@ enum weir_status engine_prepare(struct engine *engine, const char *model_name, u
                                       .devices = engine->inventory.devices,
                                       .device_count = engine->inventory.count,
                                       .batch_rows = engine->options.batch_rows,
-                                      .refuse_other_batch = engine->options.refuse_other_batch};
+                                      .refuse_other_batch = engine->options.refuse_other_batch,
+                                      .retired = retire,
+                                      .context = engine};
     return version_load(&options, out, err);
 }
 
-void engine_publish(struct engine *engine, struct version *version) {
-    pthread_mutex_lock(&engine->lock);
-    struct version *before = engine->serving;
-    engine->serving = version;
-    pthread_mutex_unlock(&engine->lock);
-    version_unref(before);
+struct version *engine_hold(struct version *version) {
+    return version_ref(version);
 }
 
-enum weir_status engine_load(struct engine *engine, const char *model_name, uint64_t number, const char *path,
-                             struct weir_error *err) {
-    struct version *version;
-    enum weir_status status = engine_prepare(engine, model_name, number, path, &version, err);
-    if (status == WEIR_OK)
-        engine_publish(engine, version);
-    return status;
-}
-
-struct version *engine_acquire(struct engine *engine) {
-    pthread_mutex_lock(&engine->lock);
-    struct version *version = engine->serving ? version_ref(engine->serving) : NULL;
-    pthread_mutex_unlock(&engine->lock);
-    return version;
+enum backend_precision engine_precision(const struct engine *engine) {
+    return inventory_backend_precision(engine->options.devices.precision);
 }
 
 void engine_release(struct version *version) {
     version_unref(version);
+}
+
+void engine_set_tag(struct version *version, int tag) {
+    version_set_tag(version, tag);
 }
 
 struct version_info engine_describe(const struct version *version) {
@@ -171,6 +183,8 @@ struct version_info engine_describe(const struct version *version) {
         .notice = version_notice(version),
         .batching = version_batching(version),
         .load_ns = version_load_ns(version),
+        .serial = version_serial(version),
+        .tag = version_tag(version),
     };
 }
 
@@ -196,6 +210,11 @@ enum weir_status engine_admit(struct engine *engine, struct job *job, int64_t *w
 enum weir_status engine_submit(struct engine *engine, struct job *job, struct weir_error *err) {
     job->batch_rows_limit = version_batch_rows(job->version);
     return batcher_add(engine->batcher, job, clock_now_ns(), err);
+}
+
+enum weir_status engine_submit_spare(struct engine *engine, struct job *job, int64_t join_ns, struct weir_error *err) {
+    job->batch_rows_limit = version_batch_rows(job->version);
+    return batcher_add_spare(engine->batcher, job, clock_now_ns(), join_ns, err);
 }
 
 void engine_flush(struct engine *engine) {

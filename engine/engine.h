@@ -5,6 +5,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "engine/device/backend.h"
 #include "engine/inventory.h"
 #include "engine/job.h"
 #include "engine/observer.h"
@@ -34,21 +35,16 @@ enum weir_status engine_open(const struct engine_options *options, struct engine
  */
 void engine_stop(struct engine *engine);
 
-/* engine_stop, then frees models and devices. Every job must be home. */
+/* engine_stop, then frees retired versions and the devices. Every job must be home, every version released. */
 void engine_close(struct engine *engine);
 
-/* Loads the file as a version of the model, which does not serve yet. Owner: the caller, with one reference. Errors: as
- * version_load. thread: loader (one at a time). */
+/* Loads the file as a version of the model, which nobody knows of yet. Owner: the caller, with one reference. Errors:
+ * as version_load. thread: loader (one at a time). */
 enum weir_status engine_prepare(struct engine *engine, const char *model_name, uint64_t number, const char *path,
                                 struct version **out, struct weir_error *err) WEIR_CHECKED;
 
-/* Makes the version the one that is served; takes over the caller's reference. thread: loader. */
-void engine_publish(struct engine *engine, struct version *version);
-
-/* engine_prepare and engine_publish: the one before serves until then, and
- * still if this one fails. Errors: as version_load. thread: loader (one at a time). */
-enum weir_status engine_load(struct engine *engine, const char *model_name, uint64_t number, const char *path,
-                             struct weir_error *err) WEIR_CHECKED;
+/* Frees the versions that nobody holds any more: they come here when their last batch has ended. thread: loader. */
+void engine_reap(struct engine *engine);
 
 /* What batches of a version take: t(rows) = base + per_row * rows, and by how much that is wrong on average. */
 struct engine_costs {
@@ -56,9 +52,15 @@ struct engine_costs {
 };
 struct engine_costs engine_costs(struct engine *engine, struct version *version);
 
-/* The version that is served, with a reference for the caller (version_unref); NULL if there is none. thread: any. */
-struct version *engine_acquire(struct engine *engine);
+/* In what numbers the devices multiply. */
+enum backend_precision engine_precision(const struct engine *engine);
+
+/* thread: any. */
+struct version *engine_hold(struct version *version);
 void engine_release(struct version *version);
+
+/* Gives a version that does not serve yet the number its surroundings know it by (struct version_info). */
+void engine_set_tag(struct version *version, int tag);
 
 /* What callers may know of a version. */
 struct version_info {
@@ -70,6 +72,8 @@ struct version_info {
     const char *notice;   /* what people should know of how it is computed; "" if nothing */
     const char *batching; /* why its rows run one at a time, in words; "" if they need not */
     int64_t load_ns;
+    uint64_t serial; /* no other version loaded by this process has it */
+    int tag;         /* of engine_set_tag */
 };
 struct version_info engine_describe(const struct version *version);
 
@@ -88,6 +92,12 @@ enum weir_status engine_admit(struct engine *engine, struct job *job, int64_t *w
  * thread: any. */
 enum weir_status engine_submit(struct engine *engine, struct job *job, struct weir_error *err) WEIR_CHECKED;
 void engine_flush(struct engine *engine);
+
+/* engine_submit without admission, for work that nobody waits for: the job runs, alone, when a device has nothing else
+ * to do. At join_ns it joins the queue like any other (INT64_MAX: never). Errors: DRAINING, BUSY (join_ns is INT64_MAX
+ * and many such jobs wait). thread: any. */
+enum weir_status engine_submit_spare(struct engine *engine, struct job *job, int64_t join_ns,
+                                     struct weir_error *err) WEIR_CHECKED;
 
 /* True: the job was not on a device; it is the caller's again and done will not run. thread: any. */
 bool engine_cancel(struct engine *engine, struct job *job);

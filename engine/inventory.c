@@ -9,16 +9,20 @@
 #include "engine/device/backend.h"
 #include "engine/device/cuda_module.h"
 
-static struct backend_options options_of(const struct inventory_options *options) {
+enum backend_precision inventory_backend_precision(enum inventory_precision precision) {
     static const enum backend_precision precisions[] = {[INVENTORY_FP32] = BACKEND_FP32,
                                                         [INVENTORY_TF32] = BACKEND_TF32,
                                                         [INVENTORY_FP16] = BACKEND_FP16,
                                                         [INVENTORY_BF16] = BACKEND_BF16,
                                                         [INVENTORY_INT8] = BACKEND_INT8};
+    return precisions[precision];
+}
+
+static struct backend_options options_of(const struct inventory_options *options) {
     static const enum backend_invariance invariances[] = {[INVENTORY_VARIANT] = BACKEND_VARIANT,
                                                           [INVENTORY_BUCKET] = BACKEND_BUCKET,
                                                           [INVENTORY_STRICT] = BACKEND_STRICT};
-    return (struct backend_options){.precision = precisions[options->precision],
+    return (struct backend_options){.precision = inventory_backend_precision(options->precision),
                                     .invariance = invariances[options->invariance]};
 }
 

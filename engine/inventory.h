@@ -4,6 +4,7 @@
 
 #include <stdbool.h>
 
+#include "engine/device/backend.h"
 #include "engine/status.h"
 
 struct backend;
@@ -39,5 +40,8 @@ struct inventory_options {
 enum weir_status inventory_open(const struct inventory_options *options, struct inventory *out,
                                 struct weir_error *err) WEIR_CHECKED;
 void inventory_release(struct inventory *inventory);
+
+/* The same in the devices' own words. */
+enum backend_precision inventory_backend_precision(enum inventory_precision precision);
 
 #endif

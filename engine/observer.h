@@ -6,12 +6,23 @@
 
 #include "engine/status.h"
 
+struct version;
+
+struct observer_batch {
+    uint32_t rows;
+    int64_t compute_ns;
+    enum weir_status status;
+};
+
 struct observer {
     void *context;
-    /* A batch ran on device `device`: its rows, how long the device took, whether it worked. thread: that device's. */
-    void (*batch_ran)(void *context, int device, uint32_t rows, int64_t compute_ns, enum weir_status status);
+    /* A batch of the version ran on device `device`: its rows, how long the device took, whether it worked. thread:
+     * that device's. */
+    void (*batch_ran)(void *context, int device, const struct version *version, const struct observer_batch *batch);
     /* done was called for all jobs that ended together. thread: the device's. */
     void (*jobs_done)(void *context);
+    /* Nobody holds a version any more: engine_reap will free it. thread: any. */
+    void (*version_retired)(void *context);
     /* The device will not come back: the process should end so that its supervisor starts it anew. thread: the
      * device's, or the sampler's. */
     void (*device_lost)(void *context, int device, const char *reason);

@@ -16,6 +16,7 @@
     X(DEADLINE, "deadline passed")                                                                                     \
     X(TOO_LATE, "cannot be answered in time")                                                                          \
     X(BUSY, "the queue is too long")                                                                                   \
+    X(CONFLICT, "conflicts with the present state")                                                                    \
     X(CANCELLED, "cancelled")                                                                                          \
     X(NOT_READY, "not ready")                                                                                          \
     X(DRAINING, "draining")                                                                                            \

@@ -3,13 +3,16 @@
 #include <pthread.h>
 #include <stdint.h>
 #include <stdio.h>
+#include <sys/resource.h>
 #include <sys/syscall.h>
 #include <unistd.h>
+
+enum { NICE = 10 };
 
 static _Thread_local enum thread_role own_role;
 
 void thread_enter(enum thread_role role, int index) {
-    static const char *const names[] = {"weir", "loop", "dev", "loader", "sampler"};
+    static const char *const names[] = {"weir", "loop", "dev", "loader", "sampler", "rollout"};
     char name[16];
     own_role = role;
     snprintf(name, sizeof name, "%s-%d", names[role], index % 1000);
@@ -18,6 +21,10 @@ void thread_enter(enum thread_role role, int index) {
 
 bool thread_is(enum thread_role role) {
     return own_role == role;
+}
+
+void thread_yield_to_others(void) {
+    setpriority(PRIO_PROCESS, (id_t)gettid(), NICE);
 }
 
 /* struct sched_attr of the kernel, first version (48 bytes). */

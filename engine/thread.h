@@ -4,13 +4,16 @@
 
 #include <stdbool.h>
 
-enum thread_role { THREAD_OTHER, THREAD_LOOP, THREAD_DEVICE, THREAD_LOADER, THREAD_SAMPLER };
+enum thread_role { THREAD_OTHER, THREAD_LOOP, THREAD_DEVICE, THREAD_LOADER, THREAD_SAMPLER, THREAD_ROLLOUT };
 
-/* Names the calling thread "loop-INDEX", "dev-INDEX", "loader-INDEX" or "sampler-INDEX" and gives it its role. */
+/* Names the calling thread "loop-INDEX", "dev-INDEX", "loader-INDEX"... and gives it its role. */
 void thread_enter(enum thread_role role, int index);
 
 /* Is the calling thread of this role? For asserts. */
 bool thread_is(enum thread_role role);
+
+/* Lets others go first from now on: what the calling thread does can wait. There is no way back. */
+void thread_yield_to_others(void);
 
 /* Asks the scheduler to let the calling thread run soon after it wakes, rather than long once it runs: a loop that
  * shares its core with a device's long batch answers within a fraction of a millisecond instead of several. A wish:

@@ -16,7 +16,7 @@
 #include "server/observe/metrics.h"
 #include "server/service_state.h"
 
-enum { DESCRIPTOR_RESERVE = 128, OPS_CONNECTIONS = 64, DEFAULT_MAX_CONNECTIONS = 10000 };
+enum { DESCRIPTOR_RESERVE = 128, OPS_CONNECTIONS = 64, ADMIN_CONNECTIONS = 16, DEFAULT_MAX_CONNECTIONS = 10000 };
 
 /* Raises the soft descriptor limit to the hard one and returns how many connections fit below it. */
 static uint32_t connection_limit(int64_t configured) {
@@ -36,13 +36,14 @@ static uint32_t connection_limit(int64_t configured) {
     return (uint32_t)(wanted < room ? wanted : room);
 }
 
-static void batch_ran(void *context, int device, uint32_t rows, int64_t compute_ns, enum weir_status status) {
+static void batch_ran(void *context, int device, const struct version *version, const struct observer_batch *batch) {
     struct service *service = context;
-    metrics_count_batch(metrics_shard(service->metrics, service->loop_count + device), rows, compute_ns);
-    if (status != WEIR_OK) {
+    metrics_count_batch(metrics_shard(service->metrics, service->loop_count + device), engine_describe(version).tag,
+                        batch->rows, batch->compute_ns);
+    if (batch->status != WEIR_OK) {
         static struct log_site site;
         log_event_limited(&site, clock_now_ns(), LOG_ERROR, "batch_failed", "device=%d rows=%u status=\"%s\"", device,
-                          rows, weir_status_text(status));
+                          batch->rows, weir_status_text(batch->status));
     }
 }
 
@@ -50,6 +51,12 @@ static void jobs_done(void *context) {
     struct service *service = context;
     for (int i = 0; i < service->loop_count; i++)
         mailbox_wake(&service->loops[i].mailbox);
+}
+
+static void version_retired(void *context) {
+    struct service *service = context;
+    if (service->catalog)
+        catalog_wake(service->catalog);
 }
 
 static void device_lost(void *context, int device, const char *reason) {
@@ -87,7 +94,11 @@ static enum weir_status open_engine(struct service *service, struct weir_error *
         .max_queue_delay_ns = config->max_queue_delay_us * CLOCK_NS_PER_US,
         .queue_delay_target_ns = config->queue_delay_target_ms * CLOCK_NS_PER_MS,
         .watchdog_ns = config->watchdog_ms * CLOCK_NS_PER_MS,
-        .observer = {.context = service, .batch_ran = batch_ran, .jobs_done = jobs_done, .device_lost = device_lost},
+        .observer = {.context = service,
+                     .batch_ran = batch_ran,
+                     .jobs_done = jobs_done,
+                     .version_retired = version_retired,
+                     .device_lost = device_lost},
     };
     enum weir_status status = engine_open(&options, &service->engine, err);
     if (status != WEIR_OK)
@@ -138,35 +149,49 @@ static void add_routes(struct service *service) {
     snprintf(service->live_path, sizeof service->live_path, "%s/live", health);
     snprintf(service->ready_path, sizeof service->ready_path, "%s/ready", health);
     add_route(service, "/predict", &api_predict_handler, ROUTE_SET_DATA);
+    add_route(service, "/models/{model}/predict", &api_model_predict_handler, ROUTE_SET_DATA);
     add_route(service, health, &api_health_handler, ROUTE_SET_OPS);
     add_route(service, service->live_path, &api_live_handler, ROUTE_SET_OPS);
     add_route(service, service->ready_path, &api_ready_handler, ROUTE_SET_OPS);
     add_route(service, "/metrics", &api_metrics_handler, ROUTE_SET_OPS);
     add_route(service, "/", &api_root_handler, ROUTE_SET_DATA | ROUTE_SET_OPS);
+    service_add_admin_routes(service);
 }
 
-/* Binds the data listener and, if it has a port of its own, the ops listener. */
+/* Binds the data listener and, where they have ports of their own, those of ops and admin. */
 static enum weir_status open_listeners(struct service *service, struct weir_error *err) {
     const struct config *config = service->config;
     bool split = config->ops_port > 0;
+    const char *admin = config->admin_listen, *colon = admin ? strrchr(admin, ':') : NULL;
+    char admin_host[64] = "";
+    if (colon)
+        snprintf(admin_host, sizeof admin_host, "%.*s", (int)(colon - admin), admin);
     struct {
+        const char *name, *host;
         int64_t port;
         unsigned sets;
         struct listener_budget *budget;
-    } wanted[] = {{config->port, split ? ROUTE_SET_DATA : ROUTE_SET_DATA | ROUTE_SET_OPS, &service->connections},
-                  {config->ops_port, ROUTE_SET_OPS, &service->ops_connections}};
-    for (int i = 0; i < (split ? 2 : 1); i++) {
-        struct listener_options options = {.host = config->host,
-                                           .port = (int)wanted[i].port,
+        bool wanted;
+    } all[] = {
+        {"data", config->host, config->port, split ? ROUTE_SET_DATA : ROUTE_SET_DATA | ROUTE_SET_OPS,
+         &service->connections, true},
+        {"ops", config->host, config->ops_port, ROUTE_SET_OPS, &service->ops_connections, split},
+        {"admin", admin_host, colon ? atoi(colon + 1) : 0, ROUTE_SET_ADMIN, &service->admin_connections, colon != NULL},
+    };
+    for (size_t i = 0; i < sizeof all / sizeof all[0]; i++) {
+        struct listener_options options = {.host = all[i].host,
+                                           .port = (int)all[i].port,
                                            .loops = service->loops,
                                            .loop_count = service->loop_count,
                                            .router = &service->router,
-                                           .route_sets = wanted[i].sets,
-                                           .budget = wanted[i].budget};
-        enum weir_status status = listener_open(&service->listeners[i], &options, err);
+                                           .route_sets = all[i].sets,
+                                           .budget = all[i].budget};
+        if (!all[i].wanted)
+            continue;
+        enum weir_status status = listener_open(&service->listeners[service->listener_count], &options, err);
         if (status != WEIR_OK)
             return status;
-        service->listener_count = i + 1;
+        service->listener_names[service->listener_count++] = all[i].name;
     }
     return WEIR_OK;
 }
@@ -182,84 +207,10 @@ static enum weir_status start(struct service *service, struct weir_error *err) {
         if (status != WEIR_OK)
             return status;
     }
-    static const char *const names[] = {"data", "ops"};
     for (int i = 0; i < service->listener_count; i++)
-        log_event(LOG_INFO, "listening", "listener=%s address=%s", names[i], service->listeners[i].address);
+        log_event(LOG_INFO, "listening", "listener=%s address=%s", service->listener_names[i],
+                  service->listeners[i].address);
     return WEIR_OK;
-}
-
-static void passed_over(void *context, const char *remark) {
-    char quoted[400];
-    (void)context;
-    log_event(LOG_WARN, "entry_ignored", "remark=%s", log_quote(remark, quoted, sizeof quoted));
-}
-
-/* From the first request it answers, a version counts under its own name. */
-static void loaded(void *context, const char *model, uint64_t number) {
-    struct service *service = context;
-    metrics_use_model(service->metrics, model, number);
-}
-
-static void load_failed(void *context, const char *model, uint64_t number, const struct weir_error *why) {
-    char quoted[700];
-    (void)context;
-    log_event(LOG_ERROR, "model_load_failed", "model=%s version=%llu error=%s", model, (unsigned long long)number,
-              log_quote(why->text, quoted, sizeof quoted));
-}
-
-static void report_loaded(struct service *service) {
-    struct version *version = engine_acquire(service->engine);
-    struct version_info info = engine_describe(version);
-    log_event(LOG_INFO, "model_loaded", "model=%s version=%llu ms=%.1f", info.model_name,
-              (unsigned long long)info.number, (double)info.load_ns / 1e6);
-    if (info.fixed_batch > 0)
-        log_event(LOG_INFO, "model_fixed_batch", "model=%s version=%llu batch=%u", info.model_name,
-                  (unsigned long long)info.number, info.fixed_batch);
-    char quoted[700];
-    if (info.notice[0])
-        log_event(LOG_INFO, "model_notice", "model=%s version=%llu notice=%s", info.model_name,
-                  (unsigned long long)info.number, log_quote(info.notice, quoted, sizeof quoted));
-    if (info.batching[0])
-        log_event(LOG_INFO, "model_batch_of_one", "model=%s version=%llu reason=%s", info.model_name,
-                  (unsigned long long)info.number, log_quote(info.batching, quoted, sizeof quoted));
-    struct engine_status engine;
-    engine_status(service->engine, &engine);
-    for (int i = 0; i < engine.device_count; i++)
-        if (engine_report(version, i)[0])
-            log_event(LOG_INFO, "model_on_device", "model=%s version=%llu device=%d report=%s", info.model_name,
-                      (unsigned long long)info.number, i, log_quote(engine_report(version, i), quoted, sizeof quoted));
-    engine_release(version);
-}
-
-/* A device, or its memory, is to blame for some failures; the model for the others. */
-static int exit_code_of_load(enum weir_status status) {
-    return status == WEIR_DEVICE || status == WEIR_DEVICE_LOST || status == WEIR_NO_MEMORY ? EXIT_CODE_DEVICE
-                                                                                           : EXIT_CODE_MODEL;
-}
-
-int service_load(struct service *service) {
-    const struct config *config = service->config;
-    struct catalog_listener listener = {
-        .context = service, .passed_over = passed_over, .loaded = loaded, .failed = load_failed};
-    struct catalog_result result;
-    if (!config->model_path) {
-        weir_fail(&service->load_error, WEIR_INVALID, "no model: name one (weir serve MODEL) or set model_path");
-        return EXIT_CODE_USAGE;
-    }
-    if (catalog_load(service->engine, config->model_path, config->model_name, &listener, &result,
-                     &service->load_error) != WEIR_OK)
-        return exit_code_of_load(service->load_error.status);
-    if (result.loaded) {
-        report_loaded(service);
-        log_event(LOG_INFO, "ready", "model=%s version=%llu start_ms=%.1f", result.model,
-                  (unsigned long long)result.number, (double)(clock_now_ns() - service->api.started_ns) / 1e6);
-    } else {
-        snprintf(service->not_ready, sizeof service->not_ready, "no version of %s lies under %.300s", result.model,
-                 config->model_path);
-        atomic_store(&service->api.not_ready, service->not_ready);
-        log_event(LOG_WARN, "not_ready", "model=%s reason=\"no version found\"", result.model);
-    }
-    return EXIT_CODE_DONE;
 }
 
 static int exit_code_of(enum weir_status status) {
@@ -283,11 +234,11 @@ static void init(struct service *service, const struct config *config) {
     clock_gettime(CLOCK_REALTIME, &now);
     service->connections.max = connection_limit(config->max_connections);
     service->ops_connections.max = OPS_CONNECTIONS;
+    service->admin_connections.max = ADMIN_CONNECTIONS;
     admission_init(&api->admission, (uint32_t)config->max_concurrency, (uint64_t)config->max_inflight_body_bytes);
     atomic_init(&api->timeout_ns, config->timeout_ms * CLOCK_NS_PER_MS);
     atomic_init(&api->max_body_bytes, (uint64_t)config->max_body_bytes);
     atomic_init(&api->max_request_rows, (uint32_t)config->max_request_rows);
-    atomic_init(&api->not_ready, "the model is being loaded");
     api->connections = &service->connections;
     api->started_unix_s = (double)now.tv_sec + (double)now.tv_nsec / 1e9;
     api->batch_size = (uint32_t)config->batch_size;
@@ -304,7 +255,7 @@ static enum weir_status build(struct service *service, struct weir_error *err) {
         return status;
     status = open_engine(service, err);
     service->api.engine = service->engine;
-    return status;
+    return status == WEIR_OK ? service_open_models(service, err) : status;
 }
 
 /* Ends the loops' threads, then closes what they left open, then the engine, whose last jobs find their way home. */
@@ -323,6 +274,7 @@ static void take_apart(struct service *service) {
         engine_stop(service->engine);
     for (int i = 0; i < service->loop_count; i++)
         mailbox_deliver(&service->loops[i].mailbox);
+    catalog_close(service->catalog);
     engine_close(service->engine);
     for (int i = 0; i < service->loop_count; i++)
         loop_close(&service->loops[i]);
@@ -345,20 +297,17 @@ int service_run(const struct config *config, const struct config_sources *source
     int code = exit_code_of(build(&service, &err));
     if (code == EXIT_CODE_DONE)
         code = exit_code_of(start(&service, &err));
-    if (code == EXIT_CODE_DONE && !service_start_loading(&service))
-        code = exit_code_of(weir_fail(&err, WEIR_NO_MEMORY, "cannot start the loader's thread"));
+    if (code == EXIT_CODE_DONE)
+        code = exit_code_of(service_start_loading(&service, &err));
     if (code == EXIT_CODE_DONE) {
         service_wait(&service);
-        bool loading = service.loader_started && !service.loader_ended && (service.cut || service.abandons_batch);
-        if (service.loader_started && !loading)
-            pthread_join(service.loader, NULL);
-        if (loading || service.abandons_batch) { /* a thread still runs: nothing can be taken apart */
-            code = atomic_load(&service.api.device_lost) ? EXIT_CODE_DEVICE_LOST : EXIT_CODE_DONE;
-            log_event(LOG_INFO, "stopped", "code=%d while=%s", code, loading ? "loading" : "computing");
-            return code | EXIT_AT_ONCE;
-        }
         code = atomic_load(&service.api.device_lost) ? EXIT_CODE_DEVICE_LOST : service.load_code;
         err = service.load_error;
+        bool is_loading = !catalog_stop(service.catalog, false);
+        if (is_loading || service.abandons_batch) {
+            log_event(LOG_INFO, "stopped", "code=%d while=%s", code, is_loading ? "loading" : "computing");
+            return code | EXIT_AT_ONCE; /* a thread still runs: nothing can be taken apart */
+        }
     }
     if (code != EXIT_CODE_DONE && code != EXIT_CODE_DEVICE_LOST) {
         char quoted[700];

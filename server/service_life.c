@@ -7,6 +7,7 @@
 #include <sys/signalfd.h>
 #include <unistd.h>
 
+#include "engine/catalog.h"
 #include "engine/clock.h"
 #include "engine/engine.h"
 #include "engine/thread.h"
@@ -124,6 +125,7 @@ static void reload(struct service *service) {
     } else {
         apply(service, &config);
         atomic_store(&service->api.reload_refused, false);
+        catalog_look(service->catalog, config.scan_ms * CLOCK_NS_PER_MS);
         log_event(LOG_INFO, "reloaded", "max_concurrency=%lld timeout_ms=%lld", (long long)config.max_concurrency,
                   (long long)config.timeout_ms);
     }
@@ -132,17 +134,7 @@ static void reload(struct service *service) {
     free(problems);
 }
 
-static void *load(void *context) {
-    struct service *service = context;
-    uint64_t one = 1;
-    thread_enter(THREAD_LOADER, 0);
-    service->load_code = service_load(service);
-    ssize_t ignored = write(service->load_fd, &one, sizeof one);
-    (void)ignored;
-    return NULL;
-}
-
-/* The loader has ended. A model that cannot be served ends the service. */
+/* The first look at the models is over. Models of which none can be served end the service. */
 static void load_ready(evutil_socket_t fd, short what, void *context) {
     struct service *service = context;
     (void)what;
@@ -184,15 +176,15 @@ static bool start_watchdog(struct service *service) {
     return service->watchdog && event_add(service->watchdog, &wait) == 0;
 }
 
-bool service_start_loading(struct service *service) {
+enum weir_status service_start_loading(struct service *service, struct weir_error *err) {
     service->load_fd = eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC);
-    if (service->load_fd < 0)
-        return false;
-    service->load_event = event_new(service->base, service->load_fd, EV_READ | EV_PERSIST, load_ready, service);
+    if (service->load_fd >= 0)
+        service->load_event = event_new(service->base, service->load_fd, EV_READ | EV_PERSIST, load_ready, service);
     if (!start_watchdog(service) || !service->load_event || event_add(service->load_event, NULL) != 0)
-        return false;
-    service->loader_started = pthread_create(&service->loader, NULL, load, service) == 0;
-    return service->loader_started;
+        return weir_fail(err, WEIR_NO_MEMORY, "cannot start the loader's thread");
+    enum weir_status status = catalog_start(service->catalog, err);
+    service->loader_started = status == WEIR_OK;
+    return status;
 }
 
 static void set_timer(struct service *service, int64_t wait_ns) {

@@ -16,7 +16,7 @@
 struct event;
 struct event_base;
 
-enum { SERVICE_MAX_LISTENERS = 2, SERVICE_PATH_BYTES = 160 };
+enum { SERVICE_MAX_LISTENERS = 3, SERVICE_PATH_BYTES = 160 };
 
 enum service_phase {
     SERVICE_RUNNING,
@@ -35,17 +35,18 @@ struct service {
     int loop_count;
     struct router router;
     struct listener listeners[SERVICE_MAX_LISTENERS];
+    const char *listener_names[SERVICE_MAX_LISTENERS];
     int listener_count;
     struct listener_budget connections;
     struct listener_budget ops_connections; /* of the ops port: clients of the data port cannot use them up */
+    struct listener_budget admin_connections;
     char live_path[SERVICE_PATH_BYTES];
     char ready_path[SERVICE_PATH_BYTES];
-    char not_ready[512];
+    struct catalog *catalog;
 
-    /* Loading: one thread, whose end the main thread hears through an eventfd. */
-    pthread_t loader;
+    /* The first look at the models, whose end the main thread hears through an eventfd. */
     bool loader_started, loader_ended;
-    int load_code; /* valid once the loader has ended */
+    int load_code; /* valid once it is over */
     struct weir_error load_error;
     struct event *load_event;
     int load_fd;
@@ -73,11 +74,13 @@ void service_loop_options(const struct config *config, struct loop_options *out)
 bool service_open_signals(struct service *service);
 void service_close_signals(struct service *service);
 
-/* Loads the model; exit code, with why in load_error if it is not EXIT_CODE_DONE. thread: loader. */
-int service_load(struct service *service);
+/* server/service_models.c: opens the catalog as the configuration says; and the routes of /admin. Errors: INVALID, IO,
+ * NO_MEMORY. */
+enum weir_status service_open_models(struct service *service, struct weir_error *err) WEIR_CHECKED;
+void service_add_admin_routes(struct service *service);
 
-/* Starts the loader's thread. */
-bool service_start_loading(struct service *service);
+/* Starts the loader's threads. Errors: NO_MEMORY. */
+enum weir_status service_start_loading(struct service *service, struct weir_error *err) WEIR_CHECKED;
 
 /* Runs the main loop until the service has drained or was cut short. thread: main. */
 void service_wait(struct service *service);

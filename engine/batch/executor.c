@@ -102,10 +102,12 @@ static void run_by_halves(struct executor *executor, int slot, uint32_t first, u
     set_status(batch, first, end, status);
 }
 
-static void observe_batch(struct executor *executor, uint32_t rows, int64_t compute_ns, enum weir_status status) {
+static void observe_batch(struct executor *executor, const struct batch *batch, int64_t compute_ns,
+                          enum weir_status status) {
     const struct observer *observer = executor->options.observer;
+    struct observer_batch observed = {.rows = batch->rows, .compute_ns = compute_ns, .status = status};
     if (observer && observer->batch_ran)
-        observer->batch_ran(observer->context, executor->options.device, rows, compute_ns, status);
+        observer->batch_ran(observer->context, executor->options.device, batch->version, &observed);
 }
 
 static void jobs_done(struct executor *executor, int count) {
@@ -127,7 +129,7 @@ static void finish(struct executor *executor, int slot) {
         status = executor->options.backend->ops->wait(replica_of(executor, batch), slot, &batch->error);
     int64_t now_ns = clock_now_ns();
     if (!is_refusal(status))
-        observe_batch(executor, batch->rows, now_ns - executor->submitted_ns[slot], status);
+        observe_batch(executor, batch, now_ns - executor->submitted_ns[slot], status);
     if (status == WEIR_DEVICE_LOST)
         lose_device(executor, batch->error.text);
     if (status == WEIR_OK) {

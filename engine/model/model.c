@@ -10,7 +10,7 @@
 #include "engine/graph/plan.h"
 #include "engine/model/cost_table.h"
 
-enum { LONG_NS = 50 * CLOCK_NS_PER_MS, REPORT_BYTES = 400 };
+enum { LONG_NS = 50 * CLOCK_NS_PER_MS, REPORT_BYTES = 400, WARM_UP_RUNS = 4 };
 
 struct version {
     atomic_uint references;
@@ -24,9 +24,14 @@ struct version {
     int device_count;
     uint32_t batch_rows;
     int64_t load_ns;
+    uint64_t serial;
+    int tag;
+    void (*retired)(void *context, struct version *version);
+    void *context;
+    struct version *next;
 };
 
-static void destroy(struct version *version) {
+void version_destroy(struct version *version) {
     for (int i = 0; i < version->device_count; i++)
         if (version->replicas[i])
             version->devices[i]->ops->unload(version->replicas[i]);
@@ -54,8 +59,8 @@ static enum weir_status zero_inputs(struct version *version, int device, const s
     return WEIR_OK;
 }
 
-/* Runs a batch of zeros twice: the first touches all the memory, the second is timed. Where that makes no difference,
- * since a batch takes long anyway, once is enough. */
+/* Runs a batch of zeros a few times: the first touches all the memory, and the quickest tells what it takes where
+ * others use the processor too. Where a batch takes long anyway, once is enough. */
 static enum weir_status warm_up(struct version *version, int device, uint32_t rows, struct weir_error *err) {
     const struct backend_ops *ops = version->devices[device]->ops;
     struct backend_model *replica = version->replicas[device];
@@ -64,13 +69,15 @@ static enum weir_status warm_up(struct version *version, int device, uint32_t ro
     enum weir_status status = ops->begin(replica, 0, &dims, err);
     if (status == WEIR_OK)
         status = zero_inputs(version, device, &dims, err);
-    int64_t took_ns = 0;
-    for (int run = 0; run < 2 && status == WEIR_OK && took_ns < LONG_NS; run++) {
+    int64_t took_ns = INT64_MAX, all_ns = 0;
+    for (int run = 0; run < WARM_UP_RUNS && status == WEIR_OK && all_ns < LONG_NS; run++) {
         int64_t begin_ns = clock_now_ns();
         status = ops->submit(replica, 0, err);
         if (status == WEIR_OK)
             status = ops->wait(replica, 0, err);
-        took_ns = clock_now_ns() - begin_ns;
+        int64_t run_ns = clock_now_ns() - begin_ns;
+        took_ns = run_ns < took_ns ? run_ns : took_ns;
+        all_ns += run_ns;
     }
     if (status == WEIR_OK)
         cost_table_learn(&version->costs[device], &dims, took_ns);
@@ -130,7 +137,11 @@ enum weir_status version_load(const struct version_options *options, struct vers
     struct version *version = calloc(1, sizeof *version);
     if (!version)
         return weir_fail(err, WEIR_NO_MEMORY, "%s: no memory", options->path);
+    static atomic_uint_fast64_t serials;
     atomic_init(&version->references, 1);
+    version->serial = atomic_fetch_add(&serials, 1) + 1;
+    version->retired = options->retired;
+    version->context = options->context;
     version->number = options->number;
     version->model_name = strdup(options->model_name);
     version->devices = calloc(count, sizeof(struct backend *));
@@ -156,7 +167,7 @@ out:
     if (status == WEIR_OK)
         *out = version;
     else
-        destroy(version);
+        version_destroy(version);
     return status;
 }
 
@@ -166,8 +177,28 @@ struct version *version_ref(struct version *version) {
 }
 
 void version_unref(struct version *version) {
-    if (version && atomic_fetch_sub_explicit(&version->references, 1, memory_order_acq_rel) == 1)
-        destroy(version);
+    if (!version || atomic_fetch_sub_explicit(&version->references, 1, memory_order_acq_rel) != 1)
+        return;
+    if (version->retired)
+        version->retired(version->context, version);
+    else
+        version_destroy(version);
+}
+
+struct version **version_next(struct version *version) {
+    return &version->next;
+}
+
+uint64_t version_serial(const struct version *version) {
+    return version->serial;
+}
+
+void version_set_tag(struct version *version, int tag) {
+    version->tag = tag;
+}
+
+int version_tag(const struct version *version) {
+    return version->tag;
 }
 
 const char *version_model_name(const struct version *version) {

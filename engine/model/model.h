@@ -21,6 +21,10 @@ struct version_options {
     int device_count;
     uint32_t batch_rows;     /* most rows of a batch */
     bool refuse_other_batch; /* a file with another fixed batch is UNSUPPORTED */
+    /* Told when nobody holds the version any more: whoever is told owns it then, and ends it by version_destroy where
+     * the time that takes hurts nobody. NULL: it is destroyed at once. thread: that of the last version_unref. */
+    void (*retired)(void *context, struct version *version);
+    void *context;
 };
 
 /* Reads, plans, loads onto every device and warms up. A file with a fixed batch, or a model whose rows do not stay
@@ -29,9 +33,22 @@ struct version_options {
 enum weir_status version_load(const struct version_options *options, struct version **out,
                               struct weir_error *err) WEIR_CHECKED;
 
-/* thread: any. The last unref frees the version and its replicas. */
+/* thread: any. After the last unref the version is retired. */
 struct version *version_ref(struct version *version);
 void version_unref(struct version *version);
+
+/* Frees the version and its replicas. */
+void version_destroy(struct version *version);
+
+/* Links retired versions for whoever was told; NULL at first. */
+struct version **version_next(struct version *version);
+
+/* A number that no other version loaded by this process has. */
+uint64_t version_serial(const struct version *version);
+
+/* A number for the surroundings to know it by; 0 at first. Set before it serves. */
+void version_set_tag(struct version *version, int tag);
+int version_tag(const struct version *version);
 
 const char *version_model_name(const struct version *version);
 uint64_t version_number(const struct version *version);

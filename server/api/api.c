@@ -13,35 +13,35 @@ static bool is_told_to_stop(void) {
     return sigpending(&pending) == 0 && (sigismember(&pending, SIGTERM) || sigismember(&pending, SIGINT));
 }
 
-int api_obstacles(struct api *api, const char **texts, int room) {
-    int count = 0;
-    struct version *version = engine_acquire(api->engine);
-    if (!version && count < room)
-        texts[count++] = atomic_load(&api->not_ready);
-    engine_release(version);
-    if ((atomic_load(&api->draining) || is_told_to_stop()) && count < room)
-        texts[count++] = "draining";
-    if (atomic_load(&api->device_lost) && count < room)
-        texts[count++] = "device lost";
+static void add(struct api_obstacles *out, bool is_there, const char *text) {
+    if (is_there && out->count < API_MAX_OBSTACLES)
+        out->texts[out->count++] = text;
+}
+
+void api_obstacles(struct api *api, struct api_obstacles *out) {
     struct engine_status status;
+    out->count = 0;
     engine_status(api->engine, &status);
-    if (status.stuck && count < room)
-        texts[count++] = "a batch is stuck on the device";
-    return count;
+    add(out, catalog_obstacle(api->catalog, out->model, sizeof out->model), out->model);
+    add(out, atomic_load(&api->draining) || is_told_to_stop(), "draining");
+    add(out, atomic_load(&api->device_lost), "device lost");
+    add(out, status.stuck, "a batch is stuck on the device");
 }
 
 const char *api_headers(struct api *api, struct loop *loop, const struct version *version) {
     struct api_loop *mine = &api->loops[loop->index];
-    if (mine->headers_version != version) {
-        struct version_info info = engine_describe(version);
-        struct engine_status status;
-        engine_status(api->engine, &status);
-        snprintf(mine->headers, sizeof mine->headers,
-                 "X-Weir-Model: %s\r\nX-Weir-Version: %llu\r\nX-Weir-Device: %s\r\n", info.model_name,
-                 (unsigned long long)info.number, status.device);
-        mine->headers_version = version;
-    }
-    return mine->headers;
+    struct version_info info = engine_describe(version);
+    for (unsigned i = 0; i < API_HEADERS_KEPT; i++)
+        if (mine->headers[i].serial == info.serial)
+            return mine->headers[i].text;
+    struct engine_status status;
+    engine_status(api->engine, &status);
+    unsigned i = mine->headers_next++ % API_HEADERS_KEPT;
+    mine->headers[i].serial = info.serial;
+    snprintf(mine->headers[i].text, sizeof mine->headers[i].text,
+             "X-Weir-Model: %s\r\nX-Weir-Version: %llu\r\nX-Weir-Device: %s\r\n", info.model_name,
+             (unsigned long long)info.number, status.device);
+    return mine->headers[i].text;
 }
 
 void api_end_of_turn(struct loop *loop, void *context) {

@@ -6,28 +6,43 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "engine/catalog_admin.h"
 #include "server/admit/admission.h"
 #include "server/http/exchange.h"
 
+struct catalog;
 struct engine;
 struct listener_budget;
 struct loop;
 struct metrics;
 struct version;
 
-enum { API_HEADERS_BYTES = 400 };
+enum { API_HEADERS_BYTES = 400, API_HEADERS_KEPT = 4 };
 
 /* Owned by one loop. */
 struct api_loop {
     bool submitted; /* jobs wait to be published at the end of the turn */
-    const struct version *headers_version;
-    char headers[API_HEADERS_BYTES]; /* X-Weir-* lines of headers_version */
-    double answer_ns;                /* how long all but one in a hundred answers take to encode and send */
-    uint64_t random;                 /* for the jitter of Retry-After */
+    struct {
+        uint64_t serial; /* of the version */
+        char text[API_HEADERS_BYTES];
+    } headers[API_HEADERS_KEPT]; /* X-Weir-* lines of the versions that answered of late */
+    unsigned headers_next;
+    double answer_ns; /* how long all but one in a hundred answers take to encode and send */
+    uint64_t random;  /* for the jitter of Retry-After */
+};
+
+struct api;
+
+/* The context of a route under /admin. */
+struct api_admin {
+    struct api *api;
+    enum catalog_action action;
 };
 
 struct api {
     struct engine *engine;
+    struct catalog *catalog;
+    struct api_admin admin[CATALOG_ACTION_COUNT];
     struct admission admission;
     struct metrics *metrics;
     struct listener_budget *connections;
@@ -42,7 +57,6 @@ struct api {
     int64_t started_ns;
     double started_unix_s;
     uint32_t batch_size;
-    _Atomic(const char *) not_ready; /* why no model is loaded */
 };
 
 /* The handlers; their context is the api. */
@@ -52,9 +66,22 @@ extern const struct handler api_live_handler;
 extern const struct handler api_ready_handler;
 extern const struct handler api_metrics_handler;
 extern const struct handler api_root_handler;
+extern const struct handler api_model_predict_handler; /* the path names the model */
 
-/* Why the service is not ready, at most `room` texts; returns how many. None: it is ready. */
-int api_obstacles(struct api *api, const char **texts, int room);
+/* Their context is a struct api_admin; the paths name model and version. */
+extern const struct handler api_admin_list_handler;
+extern const struct handler api_admin_show_handler;
+extern const struct handler api_admin_scan_handler;
+extern const struct handler api_admin_order_handler;
+
+/* Why the service is not ready. None: it is ready. */
+enum { API_MAX_OBSTACLES = 4, API_OBSTACLE_BYTES = 512 };
+struct api_obstacles {
+    const char *texts[API_MAX_OBSTACLES];
+    int count;
+    char model[API_OBSTACLE_BYTES];
+};
+void api_obstacles(struct api *api, struct api_obstacles *out);
 
 /* The X-Weir-Model, X-Weir-Version and X-Weir-Device lines for a version. thread: the loop's. */
 const char *api_headers(struct api *api, struct loop *loop, const struct version *version);

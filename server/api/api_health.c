@@ -5,11 +5,10 @@
 #include "engine/clock.h"
 #include "engine/engine.h"
 #include "server/api/api.h"
+#include "server/api/model_view.h"
 #include "server/http/listener.h"
 #include "server/http/loop.h"
 #include "server/http/reply.h"
-
-enum { MAX_OBSTACLES = 4 };
 
 static void send(struct exchange *exchange, int code, const struct bytes *body) {
     exchange_reply(exchange, &(struct reply){.code = body->failed ? 500 : code,
@@ -32,11 +31,11 @@ static void text_member(struct bytes *body, const char *name, const char *value)
     bytes_json_string(body, value, strlen(value));
 }
 
-static void put_status(struct bytes *body, const char *const *obstacles, int count) {
-    bytes_printf(body, "\"status\":\"%s\",\"reasons\":[", count == 0 ? "ready" : "not_ready");
-    for (int i = 0; i < count; i++) {
+static void put_status(struct bytes *body, const struct api_obstacles *obstacles) {
+    bytes_printf(body, "\"status\":\"%s\",\"reasons\":[", obstacles->count == 0 ? "ready" : "not_ready");
+    for (int i = 0; i < obstacles->count; i++) {
         bytes_text(body, i > 0 ? "," : "");
-        bytes_json_string(body, obstacles[i], strlen(obstacles[i]));
+        bytes_json_string(body, obstacles->texts[i], strlen(obstacles->texts[i]));
     }
     bytes_text(body, "]");
 }
@@ -122,19 +121,35 @@ static void put_gpus(struct bytes *body, struct engine *engine) {
     }
 }
 
+/* Every model in short: what serves, and what could not be loaded. */
+static void put_models(struct bytes *body, struct catalog *catalog) {
+    struct catalog_model_view view;
+    struct weir_error ignored;
+    bytes_text(body, ",\"models\":[");
+    for (int i = 0; i < catalog_model_count(catalog); i++) {
+        if (catalog_view(catalog, i, &view, &ignored) != WEIR_OK)
+            continue;
+        bytes_text(body, i > 0 ? "," : "");
+        model_view_write_short(body, &view);
+        catalog_view_release(&view);
+    }
+    bytes_text(body, "]");
+}
+
 static void health_head(struct exchange *exchange, const struct request *request) {
     struct api *api = exchange->context;
-    const char *obstacles[MAX_OBSTACLES];
+    struct api_obstacles obstacles;
     struct engine_status status;
     (void)request;
-    int count = api_obstacles(api, obstacles, MAX_OBSTACLES);
+    api_obstacles(api, &obstacles);
     engine_status(api->engine, &status);
     struct bytes *body = begin(exchange);
     bytes_text(body, "{");
-    put_status(body, obstacles, count);
-    struct version *version = engine_acquire(api->engine);
+    put_status(body, &obstacles);
+    struct version *version = catalog_stable(api->catalog, 0);
     put_model(body, version, status.device_count);
     engine_release(version);
+    put_models(body, api->catalog);
     bytes_text(body, ",\"device\":{");
     text_member(body, "name", status.device);
     bytes_printf(body, ",\"count\":%d,", status.device_count);
@@ -149,7 +164,7 @@ static void health_head(struct exchange *exchange, const struct request *request
     bytes_printf(body, ",\"connections\":%u,\"uptime_s\":%.3f,\"server\":\"weir %s\"}\n",
                  atomic_load(&api->connections->open), (double)(exchange->loop->now_ns - api->started_ns) / 1e9,
                  WEIR_VERSION);
-    send(exchange, count == 0 ? 200 : 503, body);
+    send(exchange, obstacles.count == 0 ? 200 : 503, body);
 }
 
 static void live_head(struct exchange *exchange, const struct request *request) {
@@ -160,14 +175,14 @@ static void live_head(struct exchange *exchange, const struct request *request) 
 }
 
 static void ready_head(struct exchange *exchange, const struct request *request) {
-    const char *obstacles[MAX_OBSTACLES];
+    struct api_obstacles obstacles;
     (void)request;
-    int count = api_obstacles(exchange->context, obstacles, MAX_OBSTACLES);
+    api_obstacles(exchange->context, &obstacles);
     struct bytes *body = begin(exchange);
     bytes_text(body, "{");
-    put_status(body, obstacles, count);
+    put_status(body, &obstacles);
     bytes_text(body, "}\n");
-    send(exchange, count == 0 ? 200 : 503, body);
+    send(exchange, obstacles.count == 0 ? 200 : 503, body);
 }
 
 #define READS .methods = METHOD_GET | METHOD_HEAD, .allow = "GET, HEAD, OPTIONS"

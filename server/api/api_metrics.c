@@ -16,18 +16,19 @@ static void put_gpus(struct api *api, int count, struct bytes *body) {
 
 static void head(struct exchange *exchange, const struct request *request) {
     struct api *api = exchange->context;
-    const char *obstacles[1];
+    struct api_obstacles obstacles;
     struct engine_status status;
     (void)request;
     engine_status(api->engine, &status);
-    struct version *version = engine_acquire(api->engine);
+    struct version *version = catalog_stable(api->catalog, 0);
+    api_obstacles(api, &obstacles);
     struct metrics_gauges gauges = {
         .model = version ? engine_describe(version).model_name : "",
         .model_version = version ? engine_describe(version).number : 0,
         .device = status.device,
         .device_reason = status.device_reason,
         .device_description = status.device_description,
-        .ready = api_obstacles(api, obstacles, 1) == 0,
+        .ready = obstacles.count == 0,
         .in_flight_requests = atomic_load(&api->admission.slots),
         .queued_requests = status.queued_jobs,
         .queued_rows = status.queued_rows,

@@ -6,6 +6,7 @@
 #include "engine/engine.h"
 #include "server/api/api.h"
 #include "server/api/media.h"
+#include "server/api/prediction.h"
 #include "server/api/urgency.h"
 #include "server/codec/codec.h"
 #include "server/codec/inflate.h"
@@ -15,46 +16,10 @@
 #include "server/observe/metrics.h"
 
 enum {
-    COMPRESSED_PACE_BYTES = 1024,    /* become up to a MiB, a millisecond's work */
-    SCRATCH_KEPT_BYTES = 1024 * 1024 /* a loop's scratch does not stay larger after a large answer */
+    COMPRESSED_PACE_BYTES = 1024,     /* become up to a MiB, a millisecond's work */
+    SCRATCH_KEPT_BYTES = 1024 * 1024, /* a loop's scratch does not stay larger after a large answer */
+    VERSION_BYTES = 48                /* of X-Weir-Version; a longer one names nothing */
 };
-
-/* One request on its way. It lives until its job is home, also when nobody waits for it any more. */
-struct prediction {
-    struct mail mail; /* brings the job back from the device's thread */
-    struct job job;
-    struct api *api;
-    struct loop *loop;
-    struct exchange *exchange; /* NULL: nobody waits */
-    struct version *version;
-    struct decoder *decoder;
-    struct inflater *inflater;
-    struct decoded decoded;
-    enum codec_format answer_format;
-    uint64_t
-        held_bytes;  /* held in admission: of the body, inflated if it was compressed, and of the answer's tensors */
-    int64_t wait_ns; /* for its turn, when the head came */
-    bool chunked;
-    bool holds_slot;
-};
-
-static void release(struct prediction *prediction) {
-    struct api *api = prediction->api;
-    const struct signature *signature = engine_describe(prediction->version).signature;
-    decoder_close(prediction->decoder);
-    inflater_close(prediction->inflater);
-    decoded_release(&prediction->decoded, signature->input_count);
-    if (prediction->job.outputs) {
-        for (int i = 0; i < signature->output_count; i++)
-            free(prediction->job.outputs[i].data);
-        free(prediction->job.outputs);
-    }
-    admission_release_bytes(&api->admission, prediction->held_bytes);
-    if (prediction->holds_slot)
-        admission_release_slot(&api->admission);
-    engine_release(prediction->version);
-    free(prediction);
-}
 
 /* When a refused client should come again: after the queue's present wait, spread by jitter so that those refused
  * together do not come back together. */
@@ -81,10 +46,10 @@ static void answer_error(struct exchange *exchange, const struct weir_error *err
 /* Answers with err and lets go of the prediction, whose job is not on its way. */
 static void fail(struct prediction *prediction, const struct weir_error *err) {
     struct exchange *exchange = prediction->exchange;
-    const char *headers = api_headers(prediction->api, prediction->loop, prediction->version);
+    const char *headers = api_headers(prediction->api, prediction->loop, prediction->choice.version);
     int64_t wait_ns = prediction->wait_ns;
     exchange->call = NULL;
-    release(prediction);
+    prediction_release(prediction);
     answer_error(exchange, err, headers, wait_ns);
 }
 
@@ -105,14 +70,6 @@ static enum weir_status no_slot(struct weir_error *err) {
     return weir_fail(err, WEIR_FULL, "the server has as many requests in progress as it takes");
 }
 
-/* Counts bytes that the prediction keeps in memory. */
-static enum weir_status hold(struct prediction *prediction, uint64_t bytes, struct weir_error *err) {
-    if (!admission_take_bytes(&prediction->api->admission, bytes))
-        return weir_fail(err, WEIR_CROWDED, "too many bytes of requests and answers are in progress");
-    prediction->held_bytes += bytes;
-    return WEIR_OK;
-}
-
 static enum weir_status open_inflater(struct prediction *prediction, enum media_coding coding, struct weir_error *err) {
     if (coding == MEDIA_IDENTITY)
         return WEIR_OK;
@@ -126,23 +83,24 @@ struct ask {
     enum codec_format format, answer_format;
     enum media_coding coding;
     struct job job; /* version, dims (one row: they are not known yet), deadline and priority */
+    struct catalog_choice choice;
     int64_t wait_ns;
 };
 
 /* Makes the prediction once the head has passed every check. */
-static void begin(struct exchange *exchange, const struct request *request, const struct ask *ask) {
+static void begin(struct exchange *exchange, const struct request *request, struct ask *ask) {
     struct api *api = exchange->context;
     struct weir_error err = {.status = WEIR_NO_MEMORY, .text = "no memory for the request"};
     struct prediction *prediction = calloc(1, sizeof *prediction);
     if (!prediction) {
-        engine_release(ask->job.version);
+        catalog_choice_release(&ask->choice);
         answer_error(exchange, &err, NULL, 0);
         return;
     }
     prediction->api = api;
     prediction->loop = exchange->loop;
     prediction->exchange = exchange;
-    prediction->version = ask->job.version;
+    prediction->choice = ask->choice;
     prediction->job.deadline_ns = ask->job.deadline_ns;
     prediction->job.priority = ask->job.priority;
     prediction->wait_ns = ask->wait_ns;
@@ -150,14 +108,14 @@ static void begin(struct exchange *exchange, const struct request *request, cons
     prediction->answer_format = ask->answer_format;
     exchange->call = prediction;
     struct decoder_options options = {.format = ask->format,
-                                      .signature = engine_describe(prediction->version).signature,
+                                      .signature = engine_describe(prediction->choice.version).signature,
                                       .body_bytes = (size_t)request->framing.content_length,
                                       .max_rows = atomic_load(&api->max_request_rows)};
     enum weir_status status = open_inflater(prediction, ask->coding, &err);
     if (status == WEIR_OK)
         status = decoder_open(&options, &prediction->decoder, &err);
     if (status == WEIR_OK)
-        status = hold(prediction, request->framing.content_length, &err);
+        status = prediction_hold(prediction, request->framing.content_length, &err);
     if (status != WEIR_OK)
         fail(prediction, &err);
     else if (prediction->inflater)
@@ -195,20 +153,47 @@ static enum weir_status find_room(struct exchange *exchange, struct ask *ask, st
     return status;
 }
 
+/* Which version answers: the one that the client insists on, or that its sticky header or the rollout's weight gives.
+ */
+static enum weir_status choose_version(struct exchange *exchange, const struct request *request, struct ask *ask,
+                                       struct weir_error *err) {
+    struct api *api = exchange->context;
+    const char *name = exchange->captures[0];
+    struct catalog_ask wanted = {.model = *name ? catalog_find(api->catalog, name) : 0};
+    const struct request_field *version = request_find(request, "x-weir-version"), *key = NULL;
+    char header[CATALOG_HEADER_BYTES], text[VERSION_BYTES];
+    if (wanted.model < 0)
+        return weir_fail(err, WEIR_NOT_FOUND, "there is no model \"%s\"", name);
+    if (version) {
+        size_t size = version->value_size < sizeof text - 1 ? version->value_size : sizeof text - 1;
+        memcpy(text, version->value, size);
+        text[size] = 0;
+        wanted.version = text;
+    }
+    if (catalog_sticky_header(api->catalog, wanted.model, header))
+        key = request_find(request, header);
+    if (key) {
+        wanted.key = key->value;
+        wanted.key_size = key->value_size;
+    }
+    enum weir_status status = catalog_route(api->catalog, &wanted, &ask->choice, err);
+    if (status == WEIR_OK)
+        ask->job.version = ask->choice.version;
+    return status;
+}
+
 /* Everything that can be refused is refused here, before the body is read. */
 static void head(struct exchange *exchange, const struct request *request) {
     struct api *api = exchange->context;
     uint64_t max_bytes = atomic_load_explicit(&api->max_body_bytes, memory_order_relaxed);
     struct weir_error err;
     struct ask ask = {.wait_ns = CLOCK_NS_PER_S};
-    exchange->with_model = true;
     exchange_set_body_limit(exchange, max_bytes);
-    ask.job.version = engine_acquire(api->engine);
-    if (!ask.job.version) {
-        weir_fail(&err, WEIR_NOT_READY, "%s", atomic_load(&api->not_ready));
+    if (choose_version(exchange, request, &ask, &err) != WEIR_OK) {
         answer_error(exchange, &err, NULL, ask.wait_ns);
         return;
     }
+    exchange->model = engine_describe(ask.job.version).tag;
     const char *headers = api_headers(api, exchange->loop, ask.job.version);
     if (media_request_format(request, &ask.format, &err) != WEIR_OK ||
         media_request_coding(request, &ask.coding, &err) != WEIR_OK) {
@@ -226,12 +211,12 @@ static void head(struct exchange *exchange, const struct request *request) {
         begin(exchange, request, &ask);
         return;
     }
-    engine_release(ask.job.version);
+    catalog_choice_release(&ask.choice);
 }
 
 static enum weir_status feed_decoder(void *context, const char *bytes, size_t size, struct weir_error *err) {
     struct prediction *prediction = context;
-    enum weir_status status = hold(prediction, size, err);
+    enum weir_status status = prediction_hold(prediction, size, err);
     return status == WEIR_OK ? decoder_feed(prediction->decoder, bytes, size, err) : status;
 }
 
@@ -240,68 +225,13 @@ static void body(struct exchange *exchange, const char *bytes, size_t size) {
     struct weir_error err;
     enum weir_status status = WEIR_OK;
     if (prediction->chunked) /* its length was not known before */
-        status = hold(prediction, size, &err);
+        status = prediction_hold(prediction, size, &err);
     if (status == WEIR_OK && prediction->inflater)
         status = inflater_feed(prediction->inflater, bytes, size, feed_decoder, prediction, &err);
     else if (status == WEIR_OK)
         status = decoder_feed(prediction->decoder, bytes, size, &err);
     if (status != WEIR_OK)
         fail(prediction, &err);
-}
-
-/* Adds the bytes of an output of the job to *total. One answer may be as large as one body. */
-static enum weir_status add_output(const struct prediction *prediction, const struct tensor_spec *spec,
-                                   size_t row_bytes, uint64_t *total, struct weir_error *err) {
-    uint64_t most = atomic_load(&prediction->api->max_body_bytes), bytes;
-    uint32_t rows = prediction->job.dims.rows;
-    if (__builtin_mul_overflow((uint64_t)row_bytes, spec->batch_axis < 0 ? 1 : rows, &bytes) ||
-        __builtin_add_overflow(*total, bytes, total) || *total > most)
-        return weir_fail(err, WEIR_TOO_LARGE, "the answer to %u rows would have more than %llu bytes", rows,
-                         (unsigned long long)most);
-    return WEIR_OK;
-}
-
-/* Makes room for the answer's tensors, but for those whose size only the engine will know. */
-static enum weir_status allocate_outputs(struct prediction *prediction, const struct signature *signature,
-                                         struct weir_error *err) {
-    struct job *job = &prediction->job;
-    uint64_t total = 0;
-    enum weir_status status = WEIR_OK;
-    for (int i = 0; i < signature->output_count && status == WEIR_OK; i++)
-        if (signature->outputs[i].is_fixed)
-            status = add_output(prediction, &signature->outputs[i], signature->outputs[i].row_bytes, &total, err);
-    if (status == WEIR_OK)
-        status = hold(prediction, total, err);
-    if (status != WEIR_OK)
-        return status;
-    job->outputs = calloc((size_t)signature->output_count, sizeof *job->outputs);
-    for (int i = 0; i < signature->output_count; i++) {
-        const struct tensor_spec *spec = &signature->outputs[i];
-        size_t elements;
-        if (job->outputs && spec->is_fixed) {
-            tensor_spec_row(spec, &job->dims, &job->outputs[i].row, &elements);
-            job->outputs[i].row_bytes = spec->row_bytes;
-            job->outputs[i].data = malloc(spec->row_bytes * (spec->batch_axis < 0 ? 1 : job->dims.rows) + 1);
-        }
-        if (!job->outputs || (spec->is_fixed && !job->outputs[i].data))
-            return weir_fail(err, WEIR_NO_MEMORY, "no memory for %u rows of answers", job->dims.rows);
-    }
-    return WEIR_OK;
-}
-
-/* Counts the outputs that the engine took memory for, now that their size is known. */
-static enum weir_status hold_outputs(struct prediction *prediction, const struct signature *signature,
-                                     struct weir_error *err) {
-    uint64_t total = 0, known = 0;
-    enum weir_status status = WEIR_OK;
-    for (int i = 0; i < signature->output_count && status == WEIR_OK; i++) {
-        const struct tensor_spec *spec = &signature->outputs[i];
-        if (spec->is_fixed)
-            status = add_output(prediction, spec, spec->row_bytes, &known, err);
-        if (status == WEIR_OK)
-            status = add_output(prediction, spec, prediction->job.outputs[i].row_bytes, &total, err);
-    }
-    return status == WEIR_OK ? hold(prediction, total - known, err) : status;
 }
 
 static void job_home(struct mail *mail);
@@ -317,7 +247,6 @@ static void end(struct exchange *exchange) {
     struct prediction *prediction = exchange->call;
     struct api *api = prediction->api;
     struct job *job = &prediction->job;
-    const struct signature *signature = engine_describe(prediction->version).signature;
     struct weir_error err;
     enum weir_status status = WEIR_OK;
     if (prediction->inflater)
@@ -331,12 +260,12 @@ static void end(struct exchange *exchange) {
             status = no_slot(&err);
     }
     if (status == WEIR_OK) {
-        job->version = prediction->version;
+        job->version = prediction->choice.version;
         job->dims = prediction->decoded.dims;
         job->inputs = prediction->decoded.inputs;
         job->done = job_done;
         job->owner = prediction;
-        status = allocate_outputs(prediction, signature, &err);
+        status = prediction_allocate_outputs(prediction, &err);
     }
     if (status == WEIR_OK)
         status = engine_submit(api->engine, job, &err);
@@ -348,6 +277,10 @@ static void end(struct exchange *exchange) {
 
 static struct metrics_shard *shard_of(const struct prediction *prediction) {
     return prediction->loop->metrics;
+}
+
+static int tag_of(const struct prediction *prediction) {
+    return engine_describe(prediction->choice.version).tag;
 }
 
 /* What a client does not take at once counts as bytes in progress until it does. */
@@ -369,11 +302,12 @@ static void note_answer(struct api_loop *mine, int64_t took_ns) {
 }
 
 static void answer_late(struct exchange *exchange, struct prediction *prediction) {
-    reply_error(exchange,
-                &(struct reply_error){.code = 504,
-                                      .reason = REASON_DEADLINE,
-                                      .headers = api_headers(prediction->api, prediction->loop, prediction->version)},
-                "the deadline passed before the answer was ready");
+    reply_error(
+        exchange,
+        &(struct reply_error){.code = 504,
+                              .reason = REASON_DEADLINE,
+                              .headers = api_headers(prediction->api, prediction->loop, prediction->choice.version)},
+        "the deadline passed before the answer was ready");
 }
 
 /* Why the engine did not run the job, for the client. Sizes that the model does not take are the request's fault. */
@@ -392,11 +326,11 @@ static enum weir_status fail_of_job(const struct job *job, struct weir_error *er
 }
 
 static enum weir_status encode(struct prediction *prediction, struct bytes *out, struct weir_error *err) {
-    const struct signature *signature = engine_describe(prediction->version).signature;
+    const struct signature *signature = engine_describe(prediction->choice.version).signature;
     struct job *job = &prediction->job;
     if (job->status != WEIR_OK)
         return fail_of_job(job, err);
-    enum weir_status status = hold_outputs(prediction, signature, err);
+    enum weir_status status = prediction_hold_outputs(prediction, err);
     out->size = 0;
     out->failed = false;
     return status == WEIR_OK
@@ -412,6 +346,7 @@ static void answer(struct prediction *prediction) {
     struct api_loop *mine = &prediction->api->loops[loop->index];
     int64_t finished_ns = prediction->job.finished_ns;
     enum weir_status status = encode(prediction, body_bytes, &err);
+    prediction_note(prediction, status);
     if (status != WEIR_OK) {
         fail(prediction, &err);
         return;
@@ -419,14 +354,14 @@ static void answer(struct prediction *prediction) {
     struct reply reply = {.code = 200,
                           .reason = REASON_OK,
                           .content_type = media_content_type(prediction->answer_format),
-                          .headers = api_headers(prediction->api, prediction->loop, prediction->version),
+                          .headers = api_headers(prediction->api, prediction->loop, prediction->choice.version),
                           .body = body_bytes->data,
                           .body_size = body_bytes->size,
                           .hold = hold_answer,
                           .unhold = unhold_answer,
                           .context = prediction->api};
     exchange->call = NULL;
-    release(prediction);
+    prediction_end(prediction);
     exchange_reply(exchange, &reply);
     if (body_bytes->capacity > SCRATCH_KEPT_BYTES)
         bytes_release(body_bytes);
@@ -438,13 +373,16 @@ static void job_home(struct mail *mail) {
     struct prediction *prediction = (struct prediction *)mail;
     loop_now(prediction->loop);
     if (prediction->job.started_ns > 0)
-        metrics_count_queue_delay(shard_of(prediction), prediction->job.started_ns - prediction->job.submitted_ns);
+        metrics_count_queue_delay(shard_of(prediction), tag_of(prediction),
+                                  prediction->job.started_ns - prediction->job.submitted_ns);
     if (prediction->job.status == WEIR_OK && prediction->job.expected_ns > 0)
-        metrics_count_estimate(shard_of(prediction), prediction->job.finished_ns - prediction->job.expected_ns);
+        metrics_count_estimate(shard_of(prediction), tag_of(prediction),
+                               prediction->job.finished_ns - prediction->job.expected_ns);
     if (prediction->exchange && prediction->loop->now_ns >= prediction->exchange->deadline_ns) {
         struct exchange *exchange = prediction->exchange;
         exchange->call = NULL;
         prediction->exchange = NULL;
+        prediction_note(prediction, WEIR_DEADLINE);
         answer_late(exchange, prediction);
     }
     if (prediction->exchange) {
@@ -452,7 +390,7 @@ static void job_home(struct mail *mail) {
     } else {
         if (prediction->job.started_ns > 0)
             metrics_count_wasted_rows(shard_of(prediction), prediction->job.rows_done);
-        release(prediction);
+        prediction_release(prediction);
     }
 }
 
@@ -460,12 +398,14 @@ static void job_home(struct mail *mail) {
 static void abandon(struct prediction *prediction) {
     prediction->exchange = NULL;
     if (!prediction->job.owner || engine_cancel(prediction->api->engine, &prediction->job))
-        release(prediction);
+        prediction_release(prediction);
 }
 
 static void late(struct exchange *exchange) {
     struct prediction *prediction = exchange->call;
     exchange->call = NULL;
+    if (prediction->job.owner)
+        prediction_note(prediction, WEIR_DEADLINE);
     answer_late(exchange, prediction);
     abandon(prediction);
 }
@@ -476,13 +416,9 @@ static void gone(struct exchange *exchange) {
     exchange->call = NULL;
 }
 
-const struct handler api_predict_handler = {
-    .route = ROUTE_PREDICT,
-    .methods = METHOD_POST,
-    .allow = "POST, OPTIONS",
-    .head = head,
-    .body = body,
-    .end = end,
-    .late = late,
-    .gone = gone,
-};
+#define PREDICTS(name)                                                                                                 \
+    .route = (name), .methods = METHOD_POST, .allow = "POST, OPTIONS", .head = head, .body = body, .end = end,         \
+    .late = late, .gone = gone
+
+const struct handler api_predict_handler = {PREDICTS(ROUTE_PREDICT)};
+const struct handler api_model_predict_handler = {PREDICTS(ROUTE_MODEL_PREDICT)};

@@ -14,23 +14,35 @@ static void print_values(const struct config *config) {
     }
 }
 
-/* Returns true if the model's path can be served from. */
-static bool check_model(const struct config *config) {
-    char origin[4096 + 32];
+/* Returns true if a model can be served from its path. origin: where the path was given. */
+static bool check_path(const char *path, const char *name, const char *origin) {
     struct weir_error err;
     size_t count = 0;
-    const struct config_key *key = config_schema_key(CONFIG_KEY_model_path);
-    if (!config->model_path) {
-        fputs("weir: model_path: is not set\n", stderr);
-        return false;
-    }
-    if (inspect_versions(config->model_path, config->model_name, stdout, &count, &err) != WEIR_OK) {
-        fprintf(stderr, "weir: %s: %s\n", config_origin_text(config, key, origin, sizeof origin), err.text);
+    if (inspect_versions(path, name, stdout, &count, &err) != WEIR_OK) {
+        fprintf(stderr, "weir: %s: %s\n", origin, err.text);
         return false;
     }
     if (count == 0)
         fputs("weir: warning: no version found: the server would start, and not be ready\n", stderr);
     return true;
+}
+
+static bool check_models(const struct config *config) {
+    char origin[4096 + 32];
+    bool good = true;
+    for (size_t i = 0; i < config->models.count; i++) {
+        const struct config_model *model = &config->models.items[i];
+        snprintf(origin, sizeof origin, "%s:%d", config->file, model->line);
+        good &= check_path(model->path, model->name, origin);
+    }
+    if (config->models.count > 0)
+        return good;
+    if (!config->model_path) {
+        fputs("weir: model_path: is not set\n", stderr);
+        return false;
+    }
+    return check_path(config->model_path, config->model_name,
+                      config_origin_text(config, config_schema_key(CONFIG_KEY_model_path), origin, sizeof origin));
 }
 
 static int run(int argc, char **argv) {
@@ -45,7 +57,7 @@ static int run(int argc, char **argv) {
     }
     print_values(&config);
     putchar('\n');
-    bool ok = check_model(&config);
+    bool ok = check_models(&config);
     puts(ok ? "ok: the configuration is valid" : "not ok: no model can be served from model_path");
     config_release(&config);
     return ok ? EXIT_CODE_DONE : EXIT_CODE_USAGE;

@@ -31,7 +31,7 @@ static int run(int argc, char **argv) {
     if (config.cpu_threads > 1)
         openmp_limit_spinning(); /* begins again, once */
     int code = EXIT_CODE_USAGE;
-    if (!config.model_path) {
+    if (!config.model_path && config.models.count == 0) {
         command_misuse(&command_serve, "model_path: is not set: name the model, as in `weir serve model.onnx`");
     } else {
         log_set_level((enum log_level)config.log_level);

@@ -149,7 +149,7 @@ static void answer_options(struct exchange *exchange, const char *allow) {
 /* Finds who answers. */
 static void route(struct conn *conn, const struct request *request) {
     struct exchange *exchange = &conn->exchange;
-    const struct router_entry *entry;
+    struct router_match match;
     unsigned method = method_bit(request->method);
     static const struct handler nobody = {.route = ROUTE_OTHER};
     exchange->handler = &nobody;
@@ -166,7 +166,7 @@ static void route(struct conn *conn, const struct request *request) {
         return;
     }
     switch (router_find(conn->listener->router, conn->listener->route_sets, request->target, request->target_size,
-                        &entry)) {
+                        &match)) {
     case ROUTER_BAD_TARGET:
         reply_error(exchange, &(struct reply_error){.code = 400, .reason = REASON_BAD_REQUEST},
                     "the request target has a bad percent encoding");
@@ -177,8 +177,10 @@ static void route(struct conn *conn, const struct request *request) {
     case ROUTER_FOUND:
         break;
     }
+    const struct router_entry *entry = match.entry;
     exchange->handler = entry->handler;
     exchange->context = entry->context;
+    memcpy(exchange->captures, match.captures, sizeof match.captures);
     if (method == METHOD_OPTIONS) {
         answer_options(exchange, entry->handler->allow);
     } else if (!(method & entry->handler->methods)) {
@@ -213,7 +215,7 @@ static void begin_exchange(struct conn *conn, const char *head, size_t size, boo
     exchange->head_only = request.method == HTTP_HEAD;
     exchange->close = !request.keep_alive || loop->draining;
     exchange->expects_continue = request.framing.expect_continue && !more_follows;
-    exchange->with_model = false;
+    exchange->model = 0;
     exchange->call = NULL;
     conn->chunked = request.framing.chunked;
     conn->body_limit = CONN_DISCARD_BYTES;

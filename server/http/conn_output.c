@@ -1,6 +1,7 @@
 /* From answers to bytes. */
 #include <errno.h>
 #include <event2/event.h>
+#include <netdb.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -15,7 +16,7 @@ enum { HEAD_BYTES = 1024 };
 void conn_count(struct conn *conn, int code, enum reason reason) {
     struct exchange *exchange = &conn->exchange;
     enum route route = exchange->handler ? exchange->handler->route : ROUTE_OTHER;
-    metrics_count_request(conn->loop->metrics, route, code, reason, exchange->with_model,
+    metrics_count_request(conn->loop->metrics, route, code, reason, exchange->model,
                           loop_now(conn->loop) - exchange->started_ns);
 }
 
@@ -176,7 +177,7 @@ void conn_answered(struct conn *conn) {
         conn->state = CONN_HEAD;
         conn->in_seen = 0;
         exchange->handler = NULL;
-        exchange->with_model = false;
+        exchange->model = 0;
         conn_deadline(conn, loop->now_ns + loop->options.idle_timeout_ns);
     }
     if (!conn->dispatching)
@@ -192,7 +193,7 @@ void conn_refuse(struct conn *conn, int code, enum reason reason, const char *te
         exchange->handler = &nobody;
         exchange->http_1_0 = false;
         exchange->head_only = false;
-        exchange->with_model = false;
+        exchange->model = 0;
     } else if (conn->state == CONN_BODY && exchange->handler->gone) {
         exchange->handler->gone(exchange);
     }
@@ -210,4 +211,16 @@ void exchange_set_pace(struct exchange *exchange, size_t bytes) {
 
 void exchange_set_body_limit(struct exchange *exchange, uint64_t bytes) {
     exchange->conn->body_limit = bytes;
+}
+
+const char *exchange_peer(const struct exchange *exchange, char *text, size_t size) {
+    struct sockaddr_storage address = {0};
+    socklen_t length = sizeof address;
+    char host[64] = "?", port[8] = "?";
+    if (getpeername(exchange->conn->transport.fd, (struct sockaddr *)&address, &length) == 0)
+        getnameinfo((struct sockaddr *)&address, length, host, sizeof host, port, sizeof port,
+                    NI_NUMERICHOST | NI_NUMERICSERV);
+    bool v6 = address.ss_family == AF_INET6;
+    snprintf(text, size, "%s%s%s:%s", v6 ? "[" : "", host, v6 ? "]" : "", port);
+    return text;
 }

@@ -13,7 +13,7 @@ struct conn;
 struct loop;
 struct exchange;
 
-enum { REQUEST_MAX_FIELDS = 64 };
+enum { REQUEST_MAX_FIELDS = 64, EXCHANGE_MAX_CAPTURES = 2, EXCHANGE_CAPTURE_BYTES = 72 };
 
 struct request_field {
     const char *name;
@@ -73,7 +73,8 @@ struct exchange {
     bool head_only; /* HEAD: the answer has no body */
     bool close;     /* the connection ends with this answer */
     bool expects_continue;
-    bool with_model; /* counted under the model's name */
+    int model; /* the series it is counted under; 0: it concerns no model */
+    char captures[EXCHANGE_MAX_CAPTURES][EXCHANGE_CAPTURE_BYTES]; /* of the route's path */
 };
 
 struct reply {
@@ -94,6 +95,9 @@ struct reply {
 
 /* Answers. The exchange may be gone when this returns. */
 void exchange_reply(struct exchange *exchange, const struct reply *reply);
+
+/* Writes the client's address, "127.0.0.1:4711", into text and returns it. */
+const char *exchange_peer(const struct exchange *exchange, char *text, size_t size);
 
 /* The most a chunked body may hold; more is answered 413. From handler->head. */
 void exchange_set_body_limit(struct exchange *exchange, uint64_t bytes);

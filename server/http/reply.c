@@ -23,6 +23,8 @@ const char *reply_phrase(int code) {
         return "Method Not Allowed";
     case 408:
         return "Request Timeout";
+    case 409:
+        return "Conflict";
     case 413:
         return "Content Too Large";
     case 414:
@@ -67,6 +69,7 @@ int reply_code(enum weir_status status, enum reason *reason) {
         [WEIR_DEADLINE] = {504, REASON_DEADLINE},
         [WEIR_TOO_LATE] = {503, REASON_DEADLINE},
         [WEIR_BUSY] = {503, REASON_DELAY_TARGET},
+        [WEIR_CONFLICT] = {409, REASON_CONFLICT},
         [WEIR_CANCELLED] = {500, REASON_INTERNAL},
         [WEIR_NOT_READY] = {503, REASON_NOT_READY},
         [WEIR_DRAINING] = {503, REASON_DRAINING},

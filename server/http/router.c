@@ -33,8 +33,40 @@ static void path_of(const char *target, size_t size, const char **path, size_t *
     *path_size = query ? (size_t)(query - target) : size;
 }
 
+/* Takes what stands for a {NAME} that `stop` follows in the pattern. Returns its size; 0: it does not match. */
+static size_t capture(const char *text, size_t size, char stop, char *out) {
+    size_t length = 0;
+    while (length < size && text[length] != '/' && text[length] != stop)
+        length++;
+    if (length >= EXCHANGE_CAPTURE_BYTES)
+        return 0;
+    memcpy(out, text, length);
+    out[length] = 0;
+    return length;
+}
+
+static bool matches(const char *pattern, const char *text, size_t size, struct router_match *out) {
+    int count = 0;
+    for (int i = 0; i < EXCHANGE_MAX_CAPTURES; i++)
+        out->captures[i][0] = 0;
+    for (; *pattern && size > 0; pattern++) {
+        size_t length = 1;
+        if (*pattern == '{' && count < EXCHANGE_MAX_CAPTURES) {
+            pattern = strchr(pattern, '}');
+            length = capture(text, size, pattern[1] ? pattern[1] : '/', out->captures[count++]);
+        } else if (*pattern != *text) {
+            return false;
+        }
+        if (length == 0)
+            return false;
+        text += length;
+        size -= length;
+    }
+    return *pattern == 0 && size == 0;
+}
+
 enum router_verdict router_find(const struct router *router, unsigned sets, const char *target, size_t target_size,
-                                const struct router_entry **out) {
+                                struct router_match *out) {
     const char *path;
     size_t size, used = 0;
     char decoded[ROUTER_PATH_BYTES];
@@ -60,8 +92,8 @@ enum router_verdict router_find(const struct router *router, unsigned sets, cons
     if (matchable)
         for (int i = 0; i < router->count; i++) {
             const struct router_entry *entry = &router->entries[i];
-            if ((entry->sets & sets) && strlen(entry->path) == used && memcmp(entry->path, decoded, used) == 0) {
-                *out = entry;
+            if ((entry->sets & sets) && matches(entry->path, decoded, used, out)) {
+                out->entry = entry;
                 return ROUTER_FOUND;
             }
         }

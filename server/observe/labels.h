@@ -5,6 +5,8 @@
 /* X(name, text): the route template of a request. */
 #define ROUTE_LIST(X)                                                                                                  \
     X(PREDICT, "/predict")                                                                                             \
+    X(MODEL_PREDICT, "/models/{model}/predict")                                                                        \
+    X(ADMIN, "/admin")                                                                                                 \
     X(HEALTH, "/health")                                                                                               \
     X(METRICS, "/metrics")                                                                                             \
     X(ROOT, "/")                                                                                                       \
@@ -26,6 +28,7 @@
     X(BYTES, "bytes")                                                                                                  \
     X(DEADLINE, "deadline")                                                                                            \
     X(DELAY_TARGET, "delay_target")                                                                                    \
+    X(CONFLICT, "conflict")                                                                                            \
     X(DRAINING, "draining")                                                                                            \
     X(NOT_READY, "not_ready")                                                                                          \
     X(ENGINE, "engine")                                                                                                \

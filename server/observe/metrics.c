@@ -50,7 +50,7 @@ struct metrics_shard *metrics_shard(struct metrics *metrics, int index) {
     return metrics->shards[index];
 }
 
-void metrics_use_model(struct metrics *metrics, const char *name, uint64_t version) {
+int metrics_model(struct metrics *metrics, const char *name, uint64_t version) {
     pthread_mutex_lock(&metrics->adding);
     int count = atomic_load(&metrics->model_count), i = 0;
     while (i < count && (metrics->versions[i] != version || strcmp(metrics->names[i], name) != 0))
@@ -59,8 +59,8 @@ void metrics_use_model(struct metrics *metrics, const char *name, uint64_t versi
         metrics->versions[i] = version;
         atomic_store(&metrics->model_count, ++count);
     }
-    atomic_store(&metrics->current, i < count ? MODEL_FIRST + i : MODEL_OTHER);
     pthread_mutex_unlock(&metrics->adding);
+    return i < count ? MODEL_FIRST + i : MODEL_OTHER;
 }
 
 /* Each counter has one writer: a load, an add and a store, no locked instruction. */
@@ -84,8 +84,8 @@ static enum code code_of(int code) {
     }
 }
 
-static struct model_counts *current_model(struct metrics_shard *shard) {
-    struct model_counts *counts = &shard->models[atomic_load(&shard->metrics->current)];
+static struct model_counts *counts_of(struct metrics_shard *shard, int model) {
+    struct model_counts *counts = &shard->models[model];
     if (!atomic_load_explicit(&counts->used, memory_order_relaxed)) {
         for (int i = 0; i < CLASS_COUNT; i++)
             histogram_init(&counts->duration[i], metrics_duration_bounds, DURATION_BOUNDS);
@@ -104,29 +104,28 @@ static int class_of(int code) {
     return group < CLASS_2XX ? CLASS_2XX : group > CLASS_5XX ? CLASS_5XX : group;
 }
 
-void metrics_count_request(struct metrics_shard *shard, enum route route, int code, enum reason reason, bool with_model,
+void metrics_count_request(struct metrics_shard *shard, enum route route, int code, enum reason reason, int model,
                            int64_t duration_ns) {
-    int model = with_model ? atomic_load(&shard->metrics->current) : MODEL_NONE;
     struct request_counts *counts = &shard->requests[model][(unsigned)route < ROUTE_COUNT ? route : ROUTE_OTHER];
     if (!atomic_load_explicit(&counts->used, memory_order_relaxed)) {
         atomic_store_explicit(&counts->used, true, memory_order_release);
     }
     add(&counts->requests[code_of(code)][(unsigned)reason < REASON_COUNT ? reason : REASON_INTERNAL], 1);
-    if (route == ROUTE_PREDICT)
-        histogram_add(&current_model(shard)->duration[class_of(code)], seconds(duration_ns));
+    if (route == ROUTE_PREDICT || route == ROUTE_MODEL_PREDICT)
+        histogram_add(&counts_of(shard, model)->duration[class_of(code)], seconds(duration_ns));
 }
 
-void metrics_count_queue_delay(struct metrics_shard *shard, int64_t delay_ns) {
-    histogram_add(&current_model(shard)->queue_delay, seconds(delay_ns));
+void metrics_count_queue_delay(struct metrics_shard *shard, int model, int64_t delay_ns) {
+    histogram_add(&counts_of(shard, model)->queue_delay, seconds(delay_ns));
 }
 
-void metrics_count_estimate(struct metrics_shard *shard, int64_t error_ns) {
-    struct model_counts *counts = current_model(shard);
+void metrics_count_estimate(struct metrics_shard *shard, int model, int64_t error_ns) {
+    struct model_counts *counts = counts_of(shard, model);
     histogram_add(error_ns < 0 ? &counts->early : &counts->late, seconds(error_ns < 0 ? -error_ns : error_ns));
 }
 
-void metrics_count_batch(struct metrics_shard *shard, uint32_t rows, int64_t compute_ns) {
-    struct model_counts *counts = current_model(shard);
+void metrics_count_batch(struct metrics_shard *shard, int model, uint32_t rows, int64_t compute_ns) {
+    struct model_counts *counts = counts_of(shard, model);
     histogram_add(&counts->batch_rows, rows);
     histogram_add(&counts->batch_compute, seconds(compute_ns));
 }

@@ -13,7 +13,7 @@ struct metrics;
 struct metrics_shard;
 
 /* Pairs of model name and version that get series of their own; later ones share the labels "other". */
-enum { METRICS_MAX_MODELS = 16 };
+enum { METRICS_MAX_MODELS = 32 };
 
 /* Values read at scrape time. */
 struct metrics_gauges {
@@ -39,24 +39,24 @@ struct metrics_gauges {
 struct metrics *metrics_create(int shards);
 void metrics_destroy(struct metrics *metrics);
 
-/* From now on requests and batches count under this model and version; earlier series stay as they are. Until the first
- * call they count under no model. thread: any. */
-void metrics_use_model(struct metrics *metrics, const char *name, uint64_t version);
+/* The number under which requests and batches of this model and version count; the same whenever it is asked for. 0 is
+ * no model. thread: any. */
+int metrics_model(struct metrics *metrics, const char *name, uint64_t version);
 
 /* The shard that thread number `index` alone writes to. */
 struct metrics_shard *metrics_shard(struct metrics *metrics, int index);
 
 /* One finished request; duration from its first byte to the last byte written, or to the moment its client was gone.
- * with_model: it was answered by (or meant for) the model, and so carries its name and version as labels. code 499: the
- * client was gone and no answer was sent. */
-void metrics_count_request(struct metrics_shard *shard, enum route route, int code, enum reason reason, bool with_model,
+ * model: that it was answered by (or meant for), which gives it its labels. code 499: the client was gone and no answer
+ * was sent. */
+void metrics_count_request(struct metrics_shard *shard, enum route route, int code, enum reason reason, int model,
                            int64_t duration_ns);
 /* One job that reached the device: time it waited, from submission to its first batch. */
-void metrics_count_queue_delay(struct metrics_shard *shard, int64_t delay_ns);
+void metrics_count_queue_delay(struct metrics_shard *shard, int model, int64_t delay_ns);
 /* One finished job: by how much it was done later (above 0) or earlier than admission expected. */
-void metrics_count_estimate(struct metrics_shard *shard, int64_t error_ns);
+void metrics_count_estimate(struct metrics_shard *shard, int model, int64_t error_ns);
 /* One batch that ran: its rows and how long it took on the device. */
-void metrics_count_batch(struct metrics_shard *shard, uint32_t rows, int64_t compute_ns);
+void metrics_count_batch(struct metrics_shard *shard, int model, uint32_t rows, int64_t compute_ns);
 void metrics_count_connection(struct metrics_shard *shard);
 /* Requests whose answer was worked out for nothing: late, or the client was gone. */
 void metrics_count_wasted_rows(struct metrics_shard *shard, uint32_t rows);

@@ -84,13 +84,12 @@ static const char *with_more(struct page *page, int model, const char *more) {
     return page->more.failed ? "" : page->more.data;
 }
 
-/* One histogram of every model that has been used, and of the present one even before its first batch. */
+/* One histogram of every model, also before its first batch. */
 static void render_model_histogram(struct page *page, const char *name, const char *more, size_t offset,
                                    const double *bounds, int bound_count) {
-    int current = atomic_load(&page->metrics->current);
     for (int model = MODEL_FIRST; model < MODEL_COUNT; model++) {
         struct histogram_total total = {.bounds = bounds, .bound_count = bound_count};
-        bool any = model == current && model != MODEL_OTHER;
+        bool any = model != MODEL_OTHER;
         if (!model_exists(page->known, model))
             continue;
         for (int s = 0; s < page->metrics->shard_count; s++) {

@@ -19,6 +19,7 @@
     X(404)                                                                                                             \
     X(405)                                                                                                             \
     X(408)                                                                                                             \
+    X(409)                                                                                                             \
     X(413)                                                                                                             \
     X(414)                                                                                                             \
     X(415)                                                                                                             \
@@ -73,7 +74,6 @@ struct metrics_shard {
 struct metrics {
     int shard_count;
     struct metrics_shard **shards;
-    _Atomic int current;     /* index of the model that requests count under now */
     _Atomic int model_count; /* of names and versions; those below it never change again */
     pthread_mutex_t adding;
     char *names[METRICS_MAX_MODELS];

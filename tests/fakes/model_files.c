@@ -5,6 +5,7 @@
 #include <string.h>
 #include <sys/stat.h>
 
+#include "engine/npy.h"
 #include "tests/fakes/onnx_writer.h"
 
 static char root[64];
@@ -24,12 +25,15 @@ void model_files_remove(void) {
         abort();
 }
 
+/* In one step, so that nobody sees half of it. */
 static const char *write_file(const char *name, const void *bytes, size_t size) {
+    char half[256 + 8];
     snprintf(path, sizeof path, "%s/%s", root, name);
     mkdir(path, 0755);
+    snprintf(half, sizeof half, "%s/.half", root);
     snprintf(path, sizeof path, "%s/%s/model.onnx", root, name);
-    FILE *file = fopen(path, "wb");
-    if (!file || fwrite(bytes, 1, size, file) != size || fclose(file) != 0)
+    FILE *file = fopen(half, "wb");
+    if (!file || fwrite(bytes, 1, size, file) != size || fclose(file) != 0 || rename(half, path) != 0)
         abort();
     return path;
 }
@@ -47,6 +51,46 @@ const char *model_files_version(const char *name, int version, const char *batch
     onnx_add_node(&model, (struct onnx_node){.op = "Gemm", .inputs = "x W b", .outputs = "y", .name = "fc"});
     onnx_finish(&model, 13);
     return write_file(name, model.file.data, model.file.size);
+}
+
+const char *model_files_non_finite(const char *name) {
+    static struct onnx_model model;
+    const float hundred = 100;
+    onnx_begin(&model);
+    onnx_add_input(&model, "x", "N,2");
+    onnx_add_output(&model, "y", "N,2");
+    onnx_add_floats(&model, "c", "1", &hundred, 1);
+    onnx_add_node(&model, (struct onnx_node){.op = "Sub", .inputs = "x c", .outputs = "d", .name = "less"});
+    onnx_add_node(&model, (struct onnx_node){.op = "Log", .inputs = "d", .outputs = "y", .name = "log"});
+    onnx_finish(&model, 13);
+    return write_file(name, model.file.data, model.file.size);
+}
+
+static void write_pair(const char *name, const char *file_name, float a, float b) {
+    char head[NPY_HEAD_ROOM];
+    float pair[] = {a, b};
+    struct tensor_shape shape = {.rank = 2, .dims = {1, 2}};
+    size_t size = npy_write_head(TENSOR_F32, &shape, head, sizeof head);
+    snprintf(path, sizeof path, "%s/%s", root, name);
+    mkdir(path, 0755);
+    snprintf(path, sizeof path, "%s/%s/samples", root, name);
+    mkdir(path, 0755);
+    snprintf(path, sizeof path, "%s/%s/samples/%s", root, name, file_name);
+    FILE *file = fopen(path, "wb");
+    if (!file || fwrite(head, 1, size, file) != size || fwrite(pair, sizeof pair, 1, file) != 1 || fclose(file) != 0)
+        abort();
+}
+
+void model_files_samples(const char *name, int version) {
+    write_pair(name, "input.x.npy", 1, 2);
+    write_pair(name, "output.y.npy", (float)(3 + version), -1);
+}
+
+void model_files_delete(const char *name) {
+    char command[300];
+    snprintf(command, sizeof command, "rm -rf %s/%s", root, name);
+    if (system(command) != 0)
+        abort();
 }
 
 const char *model_files_mixing(const char *name) {

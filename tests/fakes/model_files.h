@@ -16,6 +16,15 @@ const char *model_files_mixing(const char *name);
 /* Writes DIRECTORY/NAME/model.onnx of a free dimension: y [N,1] = the sum of x [N,S]. */
 const char *model_files_free(const char *name);
 
+/* Writes DIRECTORY/NAME/model.onnx whose output is not finite: y [N,2] = log(x - 100). */
+const char *model_files_non_finite(const char *name);
+
+/* Writes one known sample beside the version: x = (1, 2), y = (3 + version, -1). */
+void model_files_samples(const char *name, int version);
+
+/* Removes DIRECTORY/NAME. */
+void model_files_delete(const char *name);
+
 /* Writes DIRECTORY/NAME/model.onnx with these bytes. */
 const char *model_files_broken(const char *name, const char *bytes);
 

@@ -280,6 +280,7 @@ class Server:
                 command += ["--" + key.replace("_", "-"), str(value)]
         self.command = command + list(flags)
         environment = {key: value for key, value in os.environ.items() if not key.startswith("WEIR_")}
+        environment["WEIR_SCAN_MS"] = "50"  # so that what a test has just written is soon at rest
         environment.update(env or {})
         with open(self.log_path, "wb") as log:
             self.process = subprocess.Popen(

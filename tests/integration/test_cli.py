@@ -14,7 +14,8 @@ from harness import ROOT, WEIR, run_weir
 
 COMMANDS = ("serve", "check", "inspect", "health", "config")
 KEYS = (
-    "host port ops_port model_path model_name device gpu_count cuda_module allow_simulated cpu_threads precision invariance batch_size "
+    "host port ops_port model_path model_name version_policy new_versions scan_ms state_dir admin_listen "
+    "device gpu_count cuda_module allow_simulated cpu_threads precision invariance batch_size "
     "max_queue_delay_us admission queue_delay_target_ms workers "
     "max_concurrency max_body_bytes max_inflight_body_bytes max_request_rows max_connections timeout_ms head_timeout_ms body_timeout_ms "
     "write_timeout_ms idle_timeout_ms drain_delay_ms drain_timeout_ms watchdog_ms log_level health_path"

@@ -27,10 +27,11 @@ static void *write_counts(void *argument) {
     const struct writer *writer = argument;
     struct metrics_shard *shard = metrics_shard(writer->metrics, writer->index);
     for (int i = 0; i < ROUNDS; i++) {
+        int model = metrics_model(writer->metrics, "m", (uint64_t)(i % 20 + 1));
         metrics_count_connection(shard);
-        metrics_count_request(shard, ROUTE_PREDICT, 200, REASON_OK, true, i);
-        metrics_count_queue_delay(shard, i);
-        metrics_count_batch(shard, 1, i);
+        metrics_count_request(shard, ROUTE_PREDICT, 200, REASON_OK, model, i);
+        metrics_count_queue_delay(shard, model, i);
+        metrics_count_batch(shard, model, 1, i);
         if (i % 64 == 0)
             log_event(LOG_INFO, "line", "writer=%d n=%d", writer->index, i);
         log_event_limited(&site, 1 + i, LOG_WARN, "often", "n=%d", i);
@@ -40,7 +41,7 @@ static void *write_counts(void *argument) {
 
 static void *change_model(void *argument) {
     for (uint64_t version = 1; !atomic_load(&stop); version++)
-        metrics_use_model(argument, "m", version % 20 + 1);
+        metrics_model(argument, "m", version % 20 + 1);
     return NULL;
 }
 
@@ -73,7 +74,6 @@ int main(void) {
     struct metrics *metrics = metrics_create(WRITERS);
     int file = memfd_create("log", 0), saved = dup(STDERR_FILENO);
     dup2(file, STDERR_FILENO);
-    metrics_use_model(metrics, "m", 1); /* batches have a model */
     pthread_t writers[WRITERS], changer, scraper;
     struct writer arguments[WRITERS];
     pthread_create(&changer, NULL, change_model, metrics);

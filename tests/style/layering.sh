@@ -14,6 +14,7 @@ engine/graph/    | engine/(graph/|[a-z0-9_]+\.h$)|kernels/
 engine/device/   | engine/(graph/|device/|[a-z0-9_]+\.h$)|kernels/
 engine/model/    | engine/(graph/|device/|model/|[a-z0-9_]+\.h$)
 engine/batch/    | engine/(graph/|device/|model/|batch/|[a-z0-9_]+\.h$)
+engine/catalog/  | engine/(graph/|device/|model/|batch/|catalog/|[a-z0-9_]+\.h$)
 engine/          | engine/
 server/observe/  | server/(observe/|bytes\.h)|engine/[a-z0-9_]+\.h$
 server/codec/    | server/(codec/|bytes\.h)|engine/[a-z0-9_]+\.h$

@@ -142,9 +142,9 @@ Test(config, a_key_that_does_not_exist_is_refused_and_the_nearest_one_named) {
     cr_assert_not(load_text("model_path: ./models/demo\nport: 8080\nbatchsize: 8\nmax_concurrency: 64\n"));
     assert_problem(CONFIG_ERROR, "weir.yaml:3: batchsize: unknown key, did you mean batch_size?");
     cr_assert_eq(problems.count, 1);
-    cr_assert_not(load_text("service:\n  tiemout_ms: 8\n  scan_ms: 5\nstate_dir: x\n<<: {port: 1}\n"));
+    cr_assert_not(load_text("service:\n  tiemout_ms: 8\n  scan_ms: 5\nsession_dir: x\n<<: {port: 1}\n"));
     assert_problem(CONFIG_ERROR, "weir.yaml:2: tiemout_ms: unknown key, did you mean timeout_ms?");
-    assert_problem(CONFIG_ERROR, "weir.yaml:4: state_dir: unknown key (`weir config` lists the keys)");
+    assert_problem(CONFIG_ERROR, "weir.yaml:4: session_dir: unknown key (`weir config` lists the keys)");
     cr_assert_eq(problems.errors, 4);
 }
 

@@ -55,11 +55,16 @@ static void ask_init(struct ask *ask, struct version *version, uint32_t rows) {
     ask->job.owner = ask;
 }
 
-static void load(int number) {
+static struct version *prepare(int number, const char *path) {
+    struct version *version;
+    cr_assert_eq(engine_prepare(engine, "demo", (uint64_t)number, path, &version, &err), WEIR_OK, "%s", err.text);
+    return version;
+}
+
+static struct version *load(int number) {
     char name[16];
     snprintf(name, sizeof name, "%d", number);
-    cr_assert_eq(engine_load(engine, "demo", (uint64_t)number, model_files_version(name, number, "N"), &err), WEIR_OK,
-                 "%s", err.text);
+    return prepare(number, model_files_version(name, number, "N"));
 }
 
 static void run(struct ask *ask) {
@@ -71,8 +76,7 @@ static void run(struct ask *ask) {
 
 Test(engine, a_job_of_more_rows_than_a_batch_gets_every_row_right) {
     struct ask ask;
-    load(3);
-    struct version *version = engine_acquire(engine);
+    struct version *version = load(3);
     ask_init(&ask, version, 10);
     run(&ask);
     cr_assert_eq(ask.job.status, WEIR_OK);
@@ -86,10 +90,8 @@ Test(engine, a_job_of_more_rows_than_a_batch_gets_every_row_right) {
 
 Test(engine, a_new_version_takes_over_while_the_old_one_finishes_its_jobs) {
     struct ask before, after;
-    load(1);
-    struct version *old = engine_acquire(engine);
-    load(2);
-    struct version *new = engine_acquire(engine);
+    struct version *old = load(1);
+    struct version *new = load(2);
     ask_init(&before, old, 1);
     ask_init(&after, new, 1);
     run(&before);
@@ -100,18 +102,59 @@ Test(engine, a_new_version_takes_over_while_the_old_one_finishes_its_jobs) {
     engine_release(new);
 }
 
-Test(engine, a_version_that_does_not_load_leaves_the_old_one_serving) {
-    load(1);
-    cr_assert_neq(engine_load(engine, "demo", 2, model_files_broken("2", "nonsense"), &err), WEIR_OK);
-    struct version *version = engine_acquire(engine);
-    cr_assert_eq(engine_describe(version).number, 1);
+Test(engine, a_version_that_does_not_load_leaves_nothing) {
+    struct version *version = NULL;
+    cr_assert_neq(engine_prepare(engine, "demo", 2, model_files_broken("2", "nonsense"), &version, &err), WEIR_OK);
+    cr_assert_null(version);
+}
+
+static atomic_int retired;
+
+static void on_retired(void *context) {
+    (void)context;
+    atomic_fetch_add(&retired, 1);
+}
+
+Test(engine, a_version_is_freed_where_the_loader_wants_it) {
+    struct engine_options options = {.devices = {.choice = INVENTORY_CPU, .cpu_threads = 1},
+                                     .batch_rows = 4,
+                                     .observer = {.version_retired = on_retired}};
+    engine_close(engine);
+    cr_assert_eq(engine_open(&options, &engine, &err), WEIR_OK, "%s", err.text);
+    struct version *version = load(1);
+    engine_hold(version);
+    engine_release(version);
+    cr_assert_eq(atomic_load(&retired), 0);
+    engine_release(version);
+    cr_assert_eq(atomic_load(&retired), 1, "it is told, and still there");
+    engine_reap(engine);
+}
+
+Test(engine, versions_differ_in_their_serials_and_keep_their_tags) {
+    struct version *first = load(1), *second = load(1);
+    engine_set_tag(first, 7);
+    cr_assert_neq(engine_describe(first).serial, engine_describe(second).serial);
+    cr_assert_eq(engine_describe(first).tag, 7);
+    cr_assert_eq(engine_describe(second).tag, 0);
+    engine_release(first);
+    engine_release(second);
+}
+
+Test(engine, a_spare_job_runs_on_an_idle_device) {
+    struct ask ask;
+    struct version *version = load(1);
+    ask_init(&ask, version, 2);
+    cr_assert_eq(engine_submit_spare(engine, &ask.job, INT64_MAX, &err), WEIR_OK);
+    engine_flush(engine);
+    while (atomic_load(&ask.done) == 0)
+        sched_yield();
+    cr_assert_float_eq(ask.out[1][0], 1 + 10 + 1, 0);
     engine_release(version);
 }
 
 Test(engine, nothing_is_taken_while_draining) {
     struct ask ask;
-    load(1);
-    struct version *version = engine_acquire(engine);
+    struct version *version = load(1);
     ask_init(&ask, version, 1);
     engine_drain(engine);
     cr_assert_eq(engine_submit(engine, &ask.job, &err), WEIR_DRAINING);
@@ -120,8 +163,7 @@ Test(engine, nothing_is_taken_while_draining) {
 
 Test(engine, a_cancelled_job_comes_back_one_way_only) {
     struct ask ask;
-    load(1);
-    struct version *version = engine_acquire(engine);
+    struct version *version = load(1);
     ask_init(&ask, version, 1);
     cr_assert_eq(engine_submit(engine, &ask.job, &err), WEIR_OK);
     bool mine = engine_cancel(engine, &ask.job);
@@ -150,8 +192,7 @@ static void run_sum(struct version *version, struct ask *ask, uint32_t rows, int
 
 Test(engine, jobs_of_any_free_size_run) {
     struct ask ask;
-    cr_assert_eq(engine_load(engine, "demo", 1, model_files_free("1"), &err), WEIR_OK, "%s", err.text);
-    struct version *version = engine_acquire(engine);
+    struct version *version = prepare(1, model_files_free("1"));
     run_sum(version, &ask, 5, 3);
     run_sum(version, &ask, 1, 17);
     run_sum(version, &ask, 2, 1);
@@ -160,16 +201,10 @@ Test(engine, jobs_of_any_free_size_run) {
 }
 
 Test(engine, a_version_that_runs_rows_alone_says_why) {
-    cr_assert_eq(engine_load(engine, "demo", 1, model_files_mixing("1"), &err), WEIR_OK, "%s", err.text);
-    struct version *version = engine_acquire(engine);
+    struct version *version = prepare(1, model_files_mixing("1"));
     cr_assert_eq(engine_describe(version).batch_rows, 1);
     cr_assert_neq(engine_describe(version).batching[0], 0);
     engine_release(version);
-}
-
-Test(engine, there_is_no_version_before_one_is_loaded) {
-    cr_assert_null(engine_acquire(engine));
-    engine_release(NULL);
 }
 
 Test(engine, the_status_names_the_device) {

@@ -1,6 +1,7 @@
 #include "engine/memory.h"
 
 #include <criterion/criterion.h>
+#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/stat.h>
@@ -42,4 +43,34 @@ Test(memory, the_least_limit_of_a_group_and_those_above_counts) {
     limit("/a/b", "4096\n");
     cr_assert_eq(memory_quota(root, "/a/b"), 4096);
     cr_assert_eq(memory_quota(root, "/none"), 0);
+}
+
+static void write_file(const char *name, const char *text) {
+    char path[256];
+    snprintf(path, sizeof path, "%s/a/%s", root, name);
+    FILE *file = fopen(path, "w");
+    cr_assert_not_null(file);
+    fputs(text, file);
+    fclose(file);
+}
+
+Test(memory, some_is_free) {
+    cr_assert_gt(memory_free(), (size_t)1 << 20);
+}
+
+Test(memory, what_files_hold_in_a_group_counts_as_free) {
+    limit("/a", "1000000\n");
+    write_file("memory.current", "600000\n");
+    cr_assert_eq(memory_group_free(root, "/a"), 400000);
+    write_file("memory.stat", "anon 100000\nfile 500000\n");
+    cr_assert_eq(memory_group_free(root, "/a"), 900000);
+    write_file("memory.current", "2000000\n");
+    cr_assert_eq(memory_group_free(root, "/a"), 0);
+}
+
+Test(memory, a_group_without_a_bound_has_no_end) {
+    limit("/a", "max\n");
+    write_file("memory.current", "600000\n");
+    cr_assert_eq(memory_group_free(root, "/a"), SIZE_MAX);
+    cr_assert_eq(memory_group_free(root, "/nowhere"), SIZE_MAX);
 }

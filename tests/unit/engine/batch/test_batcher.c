@@ -145,21 +145,6 @@ Test(batcher, only_jobs_of_the_same_free_sizes_share_a_batch) {
     }
 }
 
-Test(batcher, jobs_with_an_input_that_their_rows_share_run_alone) {
-    struct fake_job jobs[3];
-    for (int i = 0; i < 3; i++) {
-        fake_job_init(&jobs[i], 2, 0);
-        jobs[i].job.version = fake_version(2);
-        add(&jobs[i]);
-    }
-    for (int i = 0; i < 3; i++) {
-        cr_assert(batcher_take(batcher, 0, &batch, false));
-        cr_assert_eq(batch.part_count, 1);
-        cr_assert_eq(batch.rows, 2);
-        end();
-    }
-}
-
 Test(batcher, a_version_with_a_smaller_batch_gets_it) {
     struct fake_job jobs[3];
     for (int i = 0; i < 3; i++) {
@@ -392,86 +377,6 @@ Test(batcher, short_deadlines_make_smaller_batches) {
     cr_assert(batcher_take(batcher, 0, &batch, false));
     cr_assert_leq(batch.rows, 5, "7 ms, a third of the deadlines, is a batch of five");
     end_all();
-}
-
-static enum weir_status add_spare(struct fake_job *fake, int64_t join_ns) {
-    return batcher_add_spare(batcher, &fake->job, clock_now_ns(), join_ns, &err);
-}
-
-Test(batcher, a_spare_job_runs_after_all_others_and_alone) {
-    struct fake_job spare[2], jobs[2];
-    for (int i = 0; i < 2; i++) {
-        fake_job_init(&spare[i], 1, 0);
-        fake_job_init(&jobs[i], 1, 0);
-        cr_assert_eq(add_spare(&spare[i], INT64_MAX), WEIR_OK);
-        add(&jobs[i]);
-    }
-    cr_assert(batcher_take(batcher, 0, &batch, false));
-    cr_assert_eq(batch.part_count, 2);
-    cr_assert_eq(batch.parts[0].job, &jobs[0].job);
-    end();
-    for (int i = 0; i < 2; i++) {
-        cr_assert(batcher_take(batcher, 0, &batch, false));
-        cr_assert_eq(batch.part_count, 1);
-        cr_assert_eq(batch.parts[0].job, &spare[i].job);
-        end();
-    }
-    cr_assert_not(batcher_take(batcher, 0, &batch, false));
-}
-
-Test(batcher, a_spare_job_waits_while_the_device_has_a_batch) {
-    struct fake_job job, spare;
-    struct batch second;
-    cr_assert_eq(batch_init(&second, ROWS, &err), WEIR_OK);
-    fake_job_init(&job, 1, 0);
-    fake_job_init(&spare, 1, 0);
-    add(&job);
-    cr_assert_eq(add_spare(&spare, INT64_MAX), WEIR_OK);
-    cr_assert(batcher_take(batcher, 0, &batch, false));
-    cr_assert_not(batcher_take(batcher, 0, &second, false));
-    end();
-    cr_assert(batcher_take(batcher, 0, &second, false));
-    batcher_end(batcher, &second, clock_now_ns());
-    batch_release(&second);
-}
-
-Test(batcher, a_spare_job_joins_the_queue_when_its_time_has_come) {
-    struct fake_job first, spare;
-    fake_job_init(&first, 1, 0);
-    fake_job_init(&spare, 1, 0);
-    cr_assert_eq(add_spare(&spare, clock_now_ns()), WEIR_OK);
-    add(&first);
-    cr_assert(batcher_take(batcher, 0, &batch, false));
-    cr_assert_eq(batch.part_count, 2);
-    end();
-}
-
-Test(batcher, spare_jobs_are_bounded_and_those_that_must_run_are_not) {
-    static struct fake_job jobs[100];
-    int taken = 0;
-    for (int i = 0; i < 99; i++) {
-        fake_job_init(&jobs[i], 1, 0);
-        taken += add_spare(&jobs[i], INT64_MAX) == WEIR_OK;
-    }
-    cr_assert_eq(taken, 64);
-    fake_job_init(&jobs[99], 1, 0);
-    cr_assert_eq(add_spare(&jobs[99], INT64_MAX - 1), WEIR_OK);
-    while (batcher_take(batcher, 0, &batch, false))
-        end();
-}
-
-Test(batcher, a_spare_job_can_be_cancelled_and_runs_before_the_end) {
-    struct fake_job gone, stays;
-    fake_job_init(&gone, 1, 0);
-    fake_job_init(&stays, 1, 0);
-    cr_assert_eq(add_spare(&gone, INT64_MAX), WEIR_OK);
-    cr_assert_eq(add_spare(&stays, INT64_MAX), WEIR_OK);
-    cr_assert(batcher_cancel(batcher, &gone.job));
-    batcher_stop(batcher);
-    cr_assert(batcher_take(batcher, 0, &batch, true));
-    cr_assert_eq(batch.parts[0].job, &stays.job);
-    end();
-    cr_assert_not(batcher_take(batcher, 0, &batch, true));
 }
 
 Test(batcher, fifo_refuses_nothing) {

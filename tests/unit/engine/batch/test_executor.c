@@ -23,12 +23,11 @@ static void on_lost(void *context, int device, const char *reason) {
     atomic_fetch_add(&lost_calls, 1);
 }
 
-static void on_batch(void *context, int device, uint32_t rows, int64_t compute_ns, enum weir_status status) {
+static void on_batch(void *context, int device, const struct version *version, const struct observer_batch *batch) {
     (void)context;
     (void)device;
-    (void)compute_ns;
-    (void)status;
-    atomic_fetch_add(&observed_rows, (int)rows);
+    (void)version;
+    atomic_fetch_add(&observed_rows, (int)batch->rows);
 }
 
 static void on_done(void *context) {

@@ -17,8 +17,12 @@ static void setup(void) {
 
 TestSuite(router, .init = setup);
 
+static struct router_match match;
+
 static enum router_verdict find(const char *target, unsigned sets, const struct router_entry **entry) {
-    return router_find(&router, sets, target, strlen(target), entry);
+    enum router_verdict verdict = router_find(&router, sets, target, strlen(target), &match);
+    *entry = match.entry;
+    return verdict;
 }
 
 Test(router, targets_lead_where_they_should) {
@@ -66,10 +70,44 @@ Test(router, a_listener_serves_only_its_own_routes) {
     cr_assert_eq(find("/", ROUTE_SET_OPS, &entry), ROUTER_FOUND);
 }
 
+Test(router, names_in_a_path_are_captured) {
+    static const struct {
+        const char *target, *model, *version;
+    } rows[] = {
+        {"/models/digits/predict", "digits", ""},
+        {"/models/di%67its/predict?x", "digits", ""},
+        {"/models/a/versions/7/load", "a", "7"},
+        {"/v1/models/a:predict", "a", ""},
+        {"/v1/models/a%3Apredict", "a", ""},
+        {"/models//predict", NULL, NULL},
+        {"/models/a%2Fb/predict", NULL, NULL},
+        {"/models/a/b/predict", NULL, NULL},
+        {"/models/a/versions//load", NULL, NULL},
+        {"/models/a/versions/7/load/", NULL, NULL},
+        {"/models/a", NULL, NULL},
+        {"/v1/models/:predict", NULL, NULL},
+        {"/v1/models/a:predic", NULL, NULL},
+        {"/models/a23456789012345678901234567890123456789012345678901234567890123456789012/predict", NULL, NULL},
+    };
+    static const char *const paths[] = {"/models/{model}/predict", "/models/{model}/versions/{version}/load",
+                                        "/v1/models/{model}:predict"};
+    for (int i = 0; i < 3; i++)
+        router_add(&router, &(struct router_entry){.path = paths[i], .handler = &handler_a, .sets = ROUTE_SET_DATA});
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+        const struct router_entry *entry;
+        memset(&match, 0, sizeof match);
+        cr_assert_eq(find(rows[i].target, ROUTE_SET_DATA, &entry), rows[i].model ? ROUTER_FOUND : ROUTER_NOT_FOUND,
+                     "%s", rows[i].target);
+        if (rows[i].model) {
+            cr_assert_str_eq(match.captures[0], rows[i].model);
+            cr_assert_str_eq(match.captures[1], rows[i].version);
+        }
+    }
+}
+
 Test(router, a_very_long_path_is_not_found) {
     char target[4000];
-    const struct router_entry *entry;
     memset(target, 'a', sizeof target);
     memcpy(target, "/predict", 8);
-    cr_assert_eq(router_find(&router, ROUTE_SET_DATA, target, sizeof target, &entry), ROUTER_NOT_FOUND);
+    cr_assert_eq(router_find(&router, ROUTE_SET_DATA, target, sizeof target, &match), ROUTER_NOT_FOUND);
 }

@@ -5,6 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+static int model;
+
 static const struct metrics_gauges no_gauges = {
     .model = "", .device = "cpu", .device_reason = "", .device_description = ""};
 
@@ -35,11 +37,11 @@ static int series_count(struct metrics *metrics) {
 
 Test(metrics, requests_of_all_shards_add_up) {
     struct metrics *metrics = metrics_create(3);
-    metrics_use_model(metrics, "digits", 7);
+    model = metrics_model(metrics, "digits", 7);
     for (int i = 0; i < 3; i++)
-        metrics_count_request(metrics_shard(metrics, i), ROUTE_PREDICT, 200, REASON_OK, true, 1000000);
-    metrics_count_request(metrics_shard(metrics, 0), ROUTE_PREDICT, 503, REASON_FULL, true, 1000);
-    metrics_count_request(metrics_shard(metrics, 0), ROUTE_OTHER, 404, REASON_NOT_FOUND, false, 1000);
+        metrics_count_request(metrics_shard(metrics, i), ROUTE_PREDICT, 200, REASON_OK, model, 1000000);
+    metrics_count_request(metrics_shard(metrics, 0), ROUTE_PREDICT, 503, REASON_FULL, model, 1000);
+    metrics_count_request(metrics_shard(metrics, 0), ROUTE_OTHER, 404, REASON_NOT_FOUND, 0, 1000);
     cr_assert_eq(value_of(metrics, "weir_requests_total{model=\"digits\",version=\"7\",route=\"/predict\",code=\"200\","
                                    "reason=\"ok\"}"),
                  3);
@@ -62,7 +64,7 @@ Test(metrics, every_code_counts_once) {
     struct metrics *metrics = metrics_create(1);
     struct metrics_shard *shard = metrics_shard(metrics, 0);
     for (size_t i = 0; i < sizeof codes / sizeof *codes; i++)
-        metrics_count_request(shard, ROUTE_HEALTH, codes[i], REASON_OK, false, 0);
+        metrics_count_request(shard, ROUTE_HEALTH, codes[i], REASON_OK, 0, 0);
     for (size_t i = 0; i < sizeof codes / sizeof *codes; i++) {
         char series[200];
         snprintf(series, sizeof series,
@@ -75,8 +77,8 @@ Test(metrics, every_code_counts_once) {
 Test(metrics, what_is_outside_the_lists_falls_into_them) {
     struct metrics *metrics = metrics_create(1);
     struct metrics_shard *shard = metrics_shard(metrics, 0);
-    metrics_count_request(shard, ROUTE_HEALTH, 418, REASON_OK, false, 0);
-    metrics_count_request(shard, (enum route)77, -5, (enum reason)77, false, -1);
+    metrics_count_request(shard, ROUTE_HEALTH, 418, REASON_OK, 0, 0);
+    metrics_count_request(shard, (enum route)77, -5, (enum reason)77, 0, -1);
     cr_assert_eq(value_of(metrics, "weir_requests_total{model=\"\",version=\"\",route=\"/health\",code=\"other\","
                                    "reason=\"ok\"}"),
                  1);
@@ -89,14 +91,14 @@ Test(metrics, what_is_outside_the_lists_falls_into_them) {
 Test(metrics, series_keep_the_version_they_were_counted_under) {
     struct metrics *metrics = metrics_create(1);
     struct metrics_shard *shard = metrics_shard(metrics, 0);
-    metrics_count_request(shard, ROUTE_PREDICT, 503, REASON_NOT_READY, true, 0);
-    metrics_use_model(metrics, "digits", 1);
-    metrics_count_request(shard, ROUTE_PREDICT, 200, REASON_OK, true, 0);
-    metrics_count_batch(shard, 3, 1000);
-    metrics_use_model(metrics, "digits", 2);
-    metrics_count_request(shard, ROUTE_PREDICT, 200, REASON_OK, true, 0);
-    metrics_use_model(metrics, "digits", 1); /* rolled back */
-    metrics_count_request(shard, ROUTE_PREDICT, 200, REASON_OK, true, 0);
+    metrics_count_request(shard, ROUTE_PREDICT, 503, REASON_NOT_READY, model, 0);
+    model = metrics_model(metrics, "digits", 1);
+    metrics_count_request(shard, ROUTE_PREDICT, 200, REASON_OK, model, 0);
+    metrics_count_batch(shard, model, 3, 1000);
+    model = metrics_model(metrics, "digits", 2);
+    metrics_count_request(shard, ROUTE_PREDICT, 200, REASON_OK, model, 0);
+    model = metrics_model(metrics, "digits", 1); /* rolled back */
+    metrics_count_request(shard, ROUTE_PREDICT, 200, REASON_OK, model, 0);
     cr_assert_eq(value_of(metrics, "weir_requests_total{model=\"\",version=\"\",route=\"/predict\",code=\"503\","
                                    "reason=\"not_ready\"}"),
                  1);
@@ -114,20 +116,20 @@ Test(metrics, versions_beyond_the_table_share_one_label) {
     struct metrics *metrics = metrics_create(1);
     struct metrics_shard *shard = metrics_shard(metrics, 0);
     for (uint64_t version = 1; version <= 40; version++) {
-        metrics_use_model(metrics, "digits", version);
-        metrics_count_request(shard, ROUTE_PREDICT, 200, REASON_OK, true, 0);
+        model = metrics_model(metrics, "digits", version);
+        metrics_count_request(shard, ROUTE_PREDICT, 200, REASON_OK, model, 0);
     }
     cr_assert_eq(value_of(metrics,
-                          "weir_requests_total{model=\"digits\",version=\"16\",route=\"/predict\",code=\"200\","
+                          "weir_requests_total{model=\"digits\",version=\"32\",route=\"/predict\",code=\"200\","
                           "reason=\"ok\"}"),
                  1);
     cr_assert_eq(value_of(metrics, "weir_requests_total{model=\"other\",version=\"other\",route=\"/predict\","
                                    "code=\"200\",reason=\"ok\"}"),
-                 24);
+                 8);
     int before = series_count(metrics);
     for (uint64_t version = 1; version <= 1000; version++) {
-        metrics_use_model(metrics, "digits", version);
-        metrics_count_request(shard, ROUTE_PREDICT, 200, REASON_OK, true, 0);
+        model = metrics_model(metrics, "digits", version);
+        metrics_count_request(shard, ROUTE_PREDICT, 200, REASON_OK, model, 0);
     }
     cr_assert_eq(series_count(metrics), before);
     metrics_destroy(metrics);
@@ -135,11 +137,11 @@ Test(metrics, versions_beyond_the_table_share_one_label) {
 
 Test(metrics, batches_and_queue_delays_have_histograms) {
     struct metrics *metrics = metrics_create(2);
-    metrics_use_model(metrics, "m", 1);
-    metrics_count_batch(metrics_shard(metrics, 0), 1, 1500000);
-    metrics_count_batch(metrics_shard(metrics, 1), 32, 500000);
-    metrics_count_batch(metrics_shard(metrics, 1), 5000, 500000);
-    metrics_count_queue_delay(metrics_shard(metrics, 1), 40000);
+    model = metrics_model(metrics, "m", 1);
+    metrics_count_batch(metrics_shard(metrics, 0), model, 1, 1500000);
+    metrics_count_batch(metrics_shard(metrics, 1), model, 32, 500000);
+    metrics_count_batch(metrics_shard(metrics, 1), model, 5000, 500000);
+    metrics_count_queue_delay(metrics_shard(metrics, 1), model, 40000);
     cr_assert_eq(value_of(metrics, "weir_batch_rows_bucket{model=\"m\",version=\"1\",le=\"1\"}"), 1);
     cr_assert_eq(value_of(metrics, "weir_batch_rows_bucket{model=\"m\",version=\"1\",le=\"16\"}"), 1);
     cr_assert_eq(value_of(metrics, "weir_batch_rows_bucket{model=\"m\",version=\"1\",le=\"32\"}"), 2);

@@ -5,6 +5,8 @@
 
 #include "server/observe/metrics.h"
 
+static int model;
+
 static const struct metrics_gauges gauges = {
     .model = "digits",
     .model_version = 3,
@@ -25,15 +27,15 @@ static const struct metrics_gauges gauges = {
 /* Some of everything. */
 static struct metrics *make(void) {
     struct metrics *metrics = metrics_create(3);
-    metrics_use_model(metrics, "di\"gits", 3);
+    model = metrics_model(metrics, "di\"gits", 3);
     for (int i = 0; i < 100; i++) {
         struct metrics_shard *shard = metrics_shard(metrics, i % 2);
         metrics_count_connection(shard);
-        metrics_count_request(shard, ROUTE_PREDICT, i % 9 ? 200 : 503, i % 9 ? REASON_OK : REASON_FULL, true,
+        metrics_count_request(shard, ROUTE_PREDICT, i % 9 ? 200 : 503, i % 9 ? REASON_OK : REASON_FULL, model,
                               i * 70000);
-        metrics_count_request(shard, i % 2 ? ROUTE_HEALTH : ROUTE_METRICS, 200, REASON_OK, false, i * 1000);
-        metrics_count_queue_delay(metrics_shard(metrics, 2), i * 10000);
-        metrics_count_batch(metrics_shard(metrics, 2), (uint32_t)i % 32 + 1, i * 20000);
+        metrics_count_request(shard, i % 2 ? ROUTE_HEALTH : ROUTE_METRICS, 200, REASON_OK, 0, i * 1000);
+        metrics_count_queue_delay(metrics_shard(metrics, 2), model, i * 10000);
+        metrics_count_batch(metrics_shard(metrics, 2), model, (uint32_t)i % 32 + 1, i * 20000);
     }
     return metrics;
 }
@@ -90,7 +92,7 @@ Test(metrics_render, prints_a_page_before_anything_happened) {
     cr_assert_null(strstr(page, "\nweir_model_info{"));
     assert_line(page, "weir_ready 0");
     free(page);
-    metrics_use_model(metrics, "digits", 1);
+    model = metrics_model(metrics, "digits", 1);
     page = render(metrics, &gauges);
     assert_line(page, "weir_batch_rows_count{model=\"digits\",version=\"1\"} 0");
     free(page);

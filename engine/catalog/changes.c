@@ -1,0 +1,394 @@
+/* What operators order, and what rollouts decide. */
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "engine/catalog/parts.h"
+#include "engine/catalog/plan_of.h"
+#include "engine/clock.h"
+#include "engine/engine.h"
+
+/* Remembers the state, to go back to if the new one cannot be kept. */
+static void remember(struct catalog *catalog, const struct catalog_model *model) {
+    catalog->before.state = *state_of(catalog, model);
+    catalog->before.rollout = *model->rollout;
+}
+
+/* Keeps the state; if that fails, nothing has changed. */
+static enum weir_status keep_or_undo(struct catalog *catalog, struct catalog_model *model, struct weir_error *err) {
+    enum weir_status status = state_keep(catalog, model, err);
+    if (status == WEIR_OK)
+        return status;
+    *state_of(catalog, model) = catalog->before.state;
+    pthread_mutex_lock(&catalog->lock);
+    *model->rollout = catalog->before.rollout;
+    pthread_mutex_unlock(&catalog->lock);
+    return status;
+}
+
+static uint64_t highest(const struct catalog_model *model) {
+    return model->entry_count > 0 ? model->entries[0]->number : 0;
+}
+
+/* Finds the version, looking once more if it is not known yet, and loads it if it is not loaded. */
+static enum weir_status need(struct catalog *catalog, struct catalog_model *model, uint64_t number, struct entry **out,
+                             struct weir_error *err) {
+    struct weir_error ignored;
+    struct entry *entry = scan_find(model, number);
+    if (!entry && scan_model(catalog, model, &ignored) == WEIR_OK)
+        entry = scan_find(model, number);
+    if (!entry)
+        return weir_fail(err, WEIR_NOT_FOUND, "there is no version %" PRIu64 " of %s", number, model->name);
+    entry->is_unwanted = false;
+    *out = entry;
+    if (entry->version)
+        return WEIR_OK;
+    enum weir_status status = snapshot_take(entry->path, !model->is_loose, &entry->seen, err);
+    return status == WEIR_OK ? loading_run(catalog, model, entry, err) : status;
+}
+
+static enum weir_status unload(struct catalog *catalog, struct catalog_model *model, struct catalog_order *order) {
+    struct entry *entry = scan_find(model, order->version);
+    if (!entry)
+        return weir_fail(&order->error, WEIR_NOT_FOUND, "there is no version %" PRIu64 " of %s", order->version,
+                         model->name);
+    if (entry == model->stable || entry == model->candidate)
+        return weir_fail(&order->error, WEIR_CONFLICT, "version %" PRIu64 " of %s gets requests: promote another first",
+                         order->version, model->name);
+    snprintf(order->text, sizeof order->text, entry->version ? "unloaded" : "was not loaded");
+    entry->is_wanted = false;
+    entry->is_unwanted = true;
+    scan_unload(catalog, entry);
+    return WEIR_OK;
+}
+
+/* What was proven, in words. */
+static void tell_proof(const struct entry *entry, const char *done, char *text, size_t size) {
+    if (entry->samples)
+        snprintf(text, size, "%s; %u samples agree in %u batches", done, entry->report.samples, entry->report.runs);
+    else
+        snprintf(text, size, "%s; no samples lie beside it", done);
+}
+
+static enum weir_status verify(struct catalog *catalog, struct catalog_model *model, struct catalog_order *order) {
+    struct entry *entry = scan_find(model, order->version);
+    if (!entry || !entry->version)
+        return weir_fail(&order->error, WEIR_NOT_FOUND, "version %" PRIu64 " of %s is not loaded", order->version,
+                         model->name);
+    enum weir_status status = loading_prove(catalog, entry, &order->error);
+    if (status == WEIR_OK)
+        tell_proof(entry, "verified", order->text, sizeof order->text);
+    return status;
+}
+
+/* Makes a loaded and proven version stable. Called with `changing`. */
+static enum weir_status make_stable(struct catalog *catalog, struct catalog_model *model, struct entry *entry,
+                                    struct weir_error *err) {
+    struct rollout_state *state = state_of(catalog, model);
+    enum weir_status status = WEIR_OK;
+    if (!state)
+        return weir_fail(err, WEIR_NO_MEMORY, "no memory for the state of %s", model->name);
+    if (rollout_is_on(model->rollout) && entry != model->candidate)
+        return weir_fail(err, WEIR_CONFLICT, "a rollout of version %" PRIu64 " of %s is under way: end it first",
+                         model->rollout->plan.candidate, model->name);
+    remember(catalog, model);
+    pthread_mutex_lock(&catalog->lock);
+    if (rollout_is_on(model->rollout)) {
+        status = rollout_promote(model->rollout, err);
+        state->last_phase = ROLLOUT_PROMOTED;
+        state->last_candidate = entry->number;
+        state->last_ended_s = clock_unix_s();
+        state->last_reason[0] = 0;
+    }
+    pthread_mutex_unlock(&catalog->lock);
+    if (status != WEIR_OK)
+        return status;
+    state->stable = entry->number;
+    state->newest_seen = highest(model);
+    rollout_file_forgive(state, entry->number);
+    status = keep_or_undo(catalog, model, err);
+    if (status != WEIR_OK)
+        return status;
+    pthread_mutex_lock(&catalog->lock);
+    model->stable = entry;
+    model->candidate = NULL;
+    entry->is_wanted = false;
+    pthread_mutex_unlock(&catalog->lock);
+    state_apply(catalog, model);
+    return WEIR_OK;
+}
+
+static enum weir_status promote(struct catalog *catalog, struct catalog_model *model, struct catalog_order *order) {
+    struct entry *entry;
+    pthread_mutex_lock(&catalog->lock);
+    if (order->version == 0 && model->candidate)
+        order->version = model->candidate->number;
+    pthread_mutex_unlock(&catalog->lock);
+    if (order->version == 0)
+        return weir_fail(&order->error, WEIR_CONFLICT, "no rollout of %s is under way: name a version", model->name);
+    if (model->stable && model->stable->number == order->version && !rollout_is_on(model->rollout) &&
+        state_of(catalog, model) && state_of(catalog, model)->stable == order->version) {
+        snprintf(order->text, sizeof order->text, "serves already");
+        return WEIR_OK;
+    }
+    enum weir_status status = need(catalog, model, order->version, &entry, &order->error);
+    if (status == WEIR_OK)
+        status = loading_prove(catalog, entry, &order->error);
+    if (status != WEIR_OK)
+        return status;
+    pthread_mutex_lock(&catalog->changing);
+    status = make_stable(catalog, model, entry, &order->error);
+    pthread_mutex_unlock(&catalog->changing);
+    if (status == WEIR_OK)
+        tell_proof(entry, "promoted", order->text, sizeof order->text);
+    return status;
+}
+
+/* Called with `changing`. */
+static enum weir_status begin_rollout(struct catalog *catalog, struct catalog_model *model, struct entry *entry,
+                                      const struct rollout_plan *plan, struct weir_error *err) {
+    struct rollout_state *state = state_of(catalog, model);
+    if (!state)
+        return weir_fail(err, WEIR_NO_MEMORY, "no memory for the state of %s", model->name);
+    remember(catalog, model);
+    outcomes_reset(&model->outcomes[0]);
+    outcomes_reset(&model->outcomes[1]);
+    pthread_mutex_lock(&catalog->comparing);
+    *model->comparison = (struct comparison){.requests = 0};
+    pthread_mutex_unlock(&catalog->comparing);
+    pthread_mutex_lock(&catalog->lock);
+    model->decision = (struct rollout_decision){.action = ROLLOUT_NOTHING};
+    enum weir_status status = rollout_start(model->rollout, plan, model->stable->number, clock_now_ns(), err);
+    pthread_mutex_unlock(&catalog->lock);
+    if (status != WEIR_OK)
+        return status;
+    state->stable = model->stable->number;
+    state->newest_seen = highest(model);
+    rollout_file_forgive(state, entry->number);
+    status = keep_or_undo(catalog, model, err);
+    if (status != WEIR_OK)
+        return status;
+    pthread_mutex_lock(&catalog->lock);
+    model->candidate = entry;
+    entry->is_wanted = false;
+    pthread_mutex_unlock(&catalog->lock);
+    state_apply(catalog, model);
+    return WEIR_OK;
+}
+
+static enum weir_status start(struct catalog *catalog, struct catalog_model *model, struct catalog_order *order) {
+    struct rollout_plan plan;
+    struct entry *entry;
+    enum weir_status status = plan_of(order, &plan, &order->error);
+    if (status != WEIR_OK)
+        return status;
+    if (!model->stable)
+        return weir_fail(&order->error, WEIR_CONFLICT, "no version of %s serves yet", model->name);
+    if (rollout_is_on(model->rollout) && plan_is_same(&plan, &model->rollout->plan)) {
+        snprintf(order->text, sizeof order->text, "this rollout is under way already");
+        return WEIR_OK;
+    }
+    if (rollout_is_on(model->rollout))
+        return weir_fail(&order->error, WEIR_CONFLICT, "a rollout of version %" PRIu64 " of %s is under way",
+                         model->rollout->plan.candidate, model->name);
+    status = rollout_plan_check(&plan, model->stable->number, &order->error);
+    if (status == WEIR_OK)
+        status = need(catalog, model, order->version, &entry, &order->error);
+    if (status == WEIR_OK)
+        status = plan_fits(engine_describe(model->stable->version).signature, engine_describe(entry->version).signature,
+                           &order->error);
+    if (status != WEIR_OK)
+        return status;
+    pthread_mutex_lock(&catalog->changing);
+    status = begin_rollout(catalog, model, entry, &plan, &order->error);
+    pthread_mutex_unlock(&catalog->changing);
+    char steps[300];
+    if (status == WEIR_OK)
+        snprintf(order->text, sizeof order->text, "%s of version %" PRIu64 " beside %" PRIu64 ": %s",
+                 rollout_kind_text(plan.kind), entry->number, model->stable->number,
+                 rollout_plan_steps_text(&plan, steps, sizeof steps));
+    return status;
+}
+
+/* Notes in the state that the candidate was taken back. */
+static void note_rejected(struct rollout_state *state, const struct catalog_model *model, const char *reason) {
+    char identity[ROLLOUT_FILE_IDENTITY + 1];
+    if (model->candidate) {
+        state_identity(model->candidate, identity);
+        rollout_file_reject(state, model->candidate->number, identity, reason);
+    }
+    state->last_phase = ROLLOUT_ROLLED_BACK;
+    state->last_candidate = model->rollout->plan.candidate;
+    state->last_ended_s = clock_unix_s();
+    rollout_copy_text(state->last_reason, reason);
+}
+
+/* Takes the candidate's requests away at once; then keeps that. Called with `changing`. */
+static void roll_back(struct catalog *catalog, struct catalog_model *model, const char *reason, char *text,
+                      size_t size) {
+    struct weir_error err = {.text = ""};
+    struct rollout_state *state = state_of(catalog, model);
+    pthread_mutex_lock(&catalog->lock);
+    if (rollout_is_on(model->rollout) && rollout_roll_back(model->rollout, reason, &err) != WEIR_OK)
+        reason = err.text;
+    if (state)
+        note_rejected(state, model, reason);
+    model->candidate = NULL;
+    pthread_mutex_unlock(&catalog->lock);
+    state_apply(catalog, model);
+    snprintf(text, size, "%s", reason);
+    if (state && state_keep(catalog, model, &err) != WEIR_OK)
+        snprintf(text, size, "%.180s; but the state could not be kept: %.260s", reason, err.text);
+}
+
+/* PAUSE, RESUME and ROLL_BACK. Called with `changing`. */
+static enum weir_status quick(struct catalog *catalog, struct catalog_model *model, struct catalog_order *order) {
+    struct rollout_state *state = state_of(catalog, model);
+    enum weir_status status;
+    bool is_back = order->action == CATALOG_ROLL_BACK;
+    if (is_back && !rollout_is_on(model->rollout) && model->rollout->phase == ROLLOUT_ROLLED_BACK) {
+        snprintf(order->text, sizeof order->text, "is rolled back already");
+        return WEIR_OK;
+    }
+    if (!rollout_is_on(model->rollout) || !state)
+        return weir_fail(&order->error, WEIR_CONFLICT, "no rollout of %s is under way", model->name);
+    order->version = model->rollout->plan.candidate;
+    if (is_back) {
+        roll_back(catalog, model, order->reason[0] ? order->reason : "an operator took it back", order->text,
+                  sizeof order->text);
+        return WEIR_OK;
+    }
+    remember(catalog, model);
+    pthread_mutex_lock(&catalog->lock);
+    status = order->action == CATALOG_PAUSE ? rollout_pause(model->rollout, clock_now_ns(), &order->error)
+                                            : rollout_resume(model->rollout, clock_now_ns(), &order->error);
+    pthread_mutex_unlock(&catalog->lock);
+    if (status == WEIR_OK)
+        status = keep_or_undo(catalog, model, &order->error);
+    state_apply(catalog, model);
+    snprintf(order->text, sizeof order->text, order->action == CATALOG_PAUSE ? "paused" : "goes on");
+    return status;
+}
+
+static enum weir_status run(struct catalog *catalog, struct catalog_model *model, struct catalog_order *order) {
+    struct entry *entry;
+    enum weir_status status;
+    switch (order->action) {
+    case CATALOG_LOAD:
+        status = need(catalog, model, order->version, &entry, &order->error);
+        if (status == WEIR_OK) {
+            entry->is_wanted = true;
+            tell_proof(entry, "loaded", order->text, sizeof order->text);
+        }
+        return status;
+    case CATALOG_VERIFY:
+        return verify(catalog, model, order);
+    case CATALOG_PROMOTE:
+        return promote(catalog, model, order);
+    case CATALOG_START:
+        return start(catalog, model, order);
+    default:
+        pthread_mutex_lock(&catalog->changing);
+        status = order->action == CATALOG_UNLOAD ? unload(catalog, model, order) : quick(catalog, model, order);
+        pthread_mutex_unlock(&catalog->changing);
+        return status;
+    }
+}
+
+void changes_run(struct catalog *catalog, struct catalog_order *order) {
+    struct catalog_model *model = &catalog->models[order->model];
+    order->text[0] = order->error.text[0] = 0;
+    order->error.status = WEIR_OK;
+    order->status = run(catalog, model, order);
+    catalog_tell(catalog, &(struct catalog_change){.actor = order->actor,
+                                                   .action = catalog_action_text(order->action),
+                                                   .model = model->name,
+                                                   .version = order->version,
+                                                   .status = order->status,
+                                                   .text = order->status == WEIR_OK ? order->text : order->error.text});
+}
+
+static void tell_decision(struct catalog *catalog, const struct catalog_model *model, const char *action,
+                          const char *text) {
+    catalog_tell(catalog, &(struct catalog_change){.actor = "rollout",
+                                                   .action = action,
+                                                   .model = model->name,
+                                                   .version = model->rollout->plan.candidate,
+                                                   .status = WEIR_OK,
+                                                   .text = text});
+}
+
+/* What the rollout is judged by. Called with `changing`. */
+static void gather(struct catalog *catalog, struct catalog_model *model, struct rollout_evidence *out) {
+    *out = (struct rollout_evidence){.stable_compute_ns = 0};
+    outcomes_copy(&model->outcomes[CATALOG_STABLE], &out->stable);
+    outcomes_copy(&model->outcomes[CATALOG_CANDIDATE], &out->candidate);
+    pthread_mutex_lock(&catalog->comparing);
+    comparison_summarize(model->comparison, &out->comparison);
+    pthread_mutex_unlock(&catalog->comparing);
+    struct engine_costs stable = engine_costs(catalog->options.engine, model->stable->version);
+    struct engine_costs candidate = engine_costs(catalog->options.engine, model->candidate->version);
+    out->stable_compute_ns = (int64_t)(stable.base_ns + stable.row_ns);
+    out->candidate_compute_ns = (int64_t)(candidate.base_ns + candidate.row_ns);
+}
+
+static void tick(struct catalog *catalog, struct catalog_model *model) {
+    struct rollout_decision decision;
+    struct weir_error err;
+    char text[512];
+    gather(catalog, model, &catalog->evidence);
+    pthread_mutex_lock(&catalog->lock);
+    rollout_tick(model->rollout, clock_now_ns(), &catalog->evidence, &decision);
+    model->decision = decision;
+    pthread_mutex_unlock(&catalog->lock);
+    if (decision.action == ROLLOUT_NEXT_STEP) {
+        state_apply(catalog, model);
+        bool is_kept = state_keep(catalog, model, &err) == WEIR_OK;
+        tell_decision(catalog, model, "step", is_kept ? decision.text : err.text);
+    } else if (decision.action == ROLLOUT_ROLL_BACK) {
+        roll_back(catalog, model, decision.text, text, sizeof text);
+        tell_decision(catalog, model, "rollback", text);
+        catalog_look(catalog, 0);
+    } else if (decision.action == ROLLOUT_PROMOTE) {
+        pthread_mutex_lock(&catalog->lock);
+        catalog->promoting = true;
+        pthread_cond_signal(&catalog->loader_wakes);
+        pthread_mutex_unlock(&catalog->lock);
+    }
+}
+
+bool changes_tick(struct catalog *catalog) {
+    bool any = false;
+    pthread_mutex_lock(&catalog->changing);
+    for (int i = 0; i < catalog->model_count; i++) {
+        struct catalog_model *model = &catalog->models[i];
+        if (rollout_is_on(model->rollout) && model->candidate && model->candidate->version && model->stable)
+            tick(catalog, model);
+        any |= rollout_is_on(model->rollout);
+    }
+    pthread_mutex_unlock(&catalog->changing);
+    return any;
+}
+
+void changes_promote_advised(struct catalog *catalog) {
+    for (int i = 0; i < catalog->model_count; i++) {
+        struct catalog_model *model = &catalog->models[i];
+        char text[512];
+        pthread_mutex_lock(&catalog->lock);
+        bool is_advised = rollout_is_on(model->rollout) && model->decision.action == ROLLOUT_PROMOTE;
+        pthread_mutex_unlock(&catalog->lock);
+        if (!is_advised)
+            continue;
+        struct catalog_order order = {.action = CATALOG_PROMOTE, .model = i};
+        if (promote(catalog, model, &order) == WEIR_OK) {
+            tell_decision(catalog, model, "promote", order.text);
+            continue;
+        }
+        pthread_mutex_lock(&catalog->changing);
+        if (rollout_is_on(model->rollout) && order.error.status != WEIR_IO) {
+            roll_back(catalog, model, order.error.text, text, sizeof text);
+            tell_decision(catalog, model, "rollback", text);
+        }
+        pthread_mutex_unlock(&catalog->changing);
+    }
+}

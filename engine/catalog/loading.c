@@ -1,0 +1,252 @@
+/* Loads and proves one version beside what serves. */
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "engine/catalog/parts.h"
+#include "engine/clock.h"
+#include "engine/engine.h"
+#include "engine/memory.h"
+#include "engine/model/manifest.h"
+
+enum {
+    PIECE_BYTES = 1 << 20,
+    PIECE_REST_US = 500,         /* so that reading takes at most 2 GB/s from others */
+    PLAN_LEAST_BYTES = 16 << 20, /* a model needs this much besides its weights */
+    JOIN_MS = 50,                /* after this a sample does not wait for an idle device any more */
+    RETRY_LEAST_S = 10,
+    RETRY_MOST_S = 300 /* what may have failed for other reasons than the files */
+};
+
+/* Rests after each piece that was read, once something serves. */
+static bool go_on(void *context, size_t bytes) {
+    struct catalog *catalog = context;
+    (void)bytes;
+    if (catalog->looked)
+        nanosleep(&(struct timespec){.tv_nsec = PIECE_REST_US * CLOCK_NS_PER_US}, NULL);
+    return !catalog->stopping;
+}
+
+/* Brings the file into memory piece by piece, so that the load that follows takes no disk from others at full speed. */
+static void read_ahead(struct catalog *catalog, const char *path) {
+    int fd = open(path, O_RDONLY | O_CLOEXEC);
+    char *piece = malloc(PIECE_BYTES);
+    ssize_t n = 1;
+    while (fd >= 0 && piece && n > 0 && (n = read(fd, piece, PIECE_BYTES)) > 0 && go_on(catalog, (size_t)n))
+        continue;
+    free(piece);
+    if (fd >= 0)
+        close(fd);
+}
+
+/* Is there memory for another version beside those that are loaded? */
+static enum weir_status plan_memory(const struct entry *entry, struct weir_error *err) {
+    uint64_t needs = entry->seen.bytes + entry->seen.bytes / 4 + PLAN_LEAST_BYTES;
+    size_t free_bytes = memory_free();
+    if (free_bytes == 0 || needs <= free_bytes)
+        return WEIR_OK;
+    return weir_fail(err, WEIR_NO_MEMORY, "%s: needs about %llu MiB (its files and a quarter), %llu MiB are free",
+                     entry->path, (unsigned long long)(needs >> 20), (unsigned long long)free_bytes >> 20);
+}
+
+/* A sample that runs as a job, as requests do. */
+struct proof {
+    struct catalog *catalog;
+    struct version *version;
+    pthread_mutex_t lock;
+    pthread_cond_t done;
+    bool is_done;
+};
+
+static void sample_done(struct job *job) {
+    struct proof *proof = job->owner;
+    pthread_mutex_lock(&proof->lock);
+    proof->is_done = true;
+    pthread_cond_signal(&proof->done);
+    pthread_mutex_unlock(&proof->lock);
+}
+
+static enum weir_status run_sample(void *context, const struct tensor_dims *dims, struct job_tensor *inputs,
+                                   struct job_tensor *outputs, struct weir_error *err) {
+    struct proof *proof = context;
+    struct engine *engine = proof->catalog->options.engine;
+    struct job job = {.version = proof->version,
+                      .dims = *dims,
+                      .inputs = inputs,
+                      .outputs = outputs,
+                      .deadline_ns = INT64_MAX,
+                      .done = sample_done,
+                      .owner = proof};
+    proof->is_done = false;
+    enum weir_status status = engine_submit_spare(engine, &job, clock_now_ns() + JOIN_MS * INT64_C(1000000), err);
+    if (status != WEIR_OK)
+        return status;
+    engine_flush(engine);
+    pthread_mutex_lock(&proof->lock);
+    while (!proof->is_done)
+        pthread_cond_wait(&proof->done, &proof->lock);
+    pthread_mutex_unlock(&proof->lock);
+    if (job.status != WEIR_OK)
+        return weir_fail(err, job.status, "%s", job.error.text[0] ? job.error.text : weir_status_text(job.status));
+    return WEIR_OK;
+}
+
+static enum weir_status prove(struct catalog *catalog, struct version *version, const struct samples *samples,
+                              struct self_test_report *report, struct weir_error *err) {
+    *report = (struct self_test_report){.samples = 0};
+    if (!samples)
+        return WEIR_OK;
+    struct proof proof = {.catalog = catalog, .version = version};
+    struct version_info info = engine_describe(version);
+    struct self_test_options options = {.signature = info.signature,
+                                        .max_rows = info.batch_rows,
+                                        .precision = engine_precision(catalog->options.engine)};
+    struct self_test_runner runner = {.context = &proof, .run = run_sample};
+    pthread_mutex_init(&proof.lock, NULL);
+    pthread_cond_init(&proof.done, NULL);
+    bool was_loading = atomic_exchange(&catalog->loading, true);
+    enum weir_status status = self_test_run(samples, &options, &runner, report, err);
+    atomic_store(&catalog->loading, was_loading);
+    pthread_cond_destroy(&proof.done);
+    pthread_mutex_destroy(&proof.lock);
+    return status;
+}
+
+enum weir_status loading_prove(struct catalog *catalog, struct entry *entry, struct weir_error *err) {
+    struct self_test_report report;
+    enum weir_status status = prove(catalog, entry->version, entry->samples, &report, err);
+    if (status != WEIR_OK)
+        return weir_fail_in(err, "%s", entry->path);
+    pthread_mutex_lock(&catalog->lock);
+    entry->report = report;
+    pthread_mutex_unlock(&catalog->lock);
+    return WEIR_OK;
+}
+
+/* What a load makes. */
+struct loaded {
+    struct version *version;
+    struct samples *samples;
+    struct self_test_report report;
+};
+
+static enum weir_status check_files(struct catalog *catalog, const struct catalog_model *model,
+                                    const struct entry *entry, const char *directory, struct weir_error *err) {
+    struct manifest_pace pace = {.context = catalog, .go_on = go_on};
+    bool is_sealed = false;
+    enum weir_status status = plan_memory(entry, err);
+    if (status == WEIR_OK && !model->is_loose) {
+        status = manifest_verify(directory, &pace, &is_sealed, err);
+        if (status != WEIR_OK)
+            weir_fail_in(err, "%s", directory);
+    }
+    if (status == WEIR_OK && !is_sealed && catalog->looked)
+        read_ahead(catalog, entry->path);
+    return status;
+}
+
+/* Loads, warms up and proves. */
+static enum weir_status make(struct catalog *catalog, const struct catalog_model *model, const struct entry *entry,
+                             struct loaded *out, struct weir_error *err) {
+    struct snapshot now;
+    const struct catalog_listener *listener = &catalog->options.listener;
+    char *directory = strndup(entry->path, (size_t)(strrchr(entry->path, '/') - entry->path));
+    if (!directory)
+        return weir_fail(err, WEIR_NO_MEMORY, "%s: no memory", entry->path);
+    enum weir_status status = check_files(catalog, model, entry, directory, err);
+    if (status == WEIR_OK)
+        status = engine_prepare(catalog->options.engine, model->name, entry->number, entry->path, &out->version, err);
+    if (status == WEIR_OK && !model->is_loose) {
+        status = samples_load(directory, engine_describe(out->version).signature, &out->samples, err);
+    }
+    if (status == WEIR_OK) {
+        if (listener->loaded)
+            engine_set_tag(out->version, listener->loaded(listener->context, out->version));
+        status = prove(catalog, out->version, out->samples, &out->report, err);
+        if (status != WEIR_OK)
+            weir_fail_in(err, "%s", entry->path);
+    }
+    if (status == WEIR_OK &&
+        (snapshot_take(entry->path, !model->is_loose, &now, err) != WEIR_OK || !snapshot_equal(&now, &entry->seen)))
+        status = weir_fail(err, WEIR_NOT_READY, "%s: its files changed while it was loaded", entry->path);
+    free(directory);
+    return status;
+}
+
+/* May the same files load another time? */
+static bool may_pass(enum weir_status status) {
+    return status == WEIR_NO_MEMORY || status == WEIR_IO || status == WEIR_DEVICE || status == WEIR_INTERNAL;
+}
+
+static void note_failure(struct catalog *catalog, struct catalog_model *model, struct entry *entry,
+                         const struct weir_error *why) {
+    const struct catalog_listener *listener = &catalog->options.listener;
+    int64_t least_ns = RETRY_LEAST_S * CLOCK_NS_PER_S, most_ns = RETRY_MOST_S * CLOCK_NS_PER_S;
+    pthread_mutex_lock(&catalog->lock);
+    bool is_new = strcmp(entry->reason, why->text) != 0;
+    entry->was_tried = why->status != WEIR_CANCELLED;
+    entry->tried = entry->seen;
+    entry->failure = why->status;
+    if (may_pass(why->status)) {
+        int64_t wait_ns = entry->retry_wait_ns * 2;
+        entry->retry_wait_ns = wait_ns < least_ns ? least_ns : wait_ns > most_ns ? most_ns : wait_ns;
+        entry->retry_ns = clock_now_ns() + entry->retry_wait_ns;
+    } else {
+        entry->retry_ns = INT64_MAX;
+    }
+    entry->state = entry->version                  ? ENTRY_READY
+                   : why->status == WEIR_NOT_READY ? ENTRY_INCOMPLETE
+                   : why->status == WEIR_CANCELLED ? ENTRY_FOUND
+                                                   : ENTRY_FAILED;
+    snprintf(entry->reason, sizeof entry->reason, "%s", why->text);
+    model->load_failures++;
+    pthread_mutex_unlock(&catalog->lock);
+    if (is_new && listener->failed)
+        listener->failed(listener->context, model->name, entry->number, why);
+}
+
+/* Puts what was loaded in the place of what was there. */
+static void replace(struct catalog *catalog, struct catalog_model *model, struct entry *entry, struct loaded *loaded) {
+    pthread_mutex_lock(&catalog->changing);
+    pthread_mutex_lock(&catalog->lock);
+    struct loaded old = {.version = entry->version, .samples = entry->samples};
+    entry->version = loaded->version;
+    entry->samples = loaded->samples;
+    entry->report = loaded->report;
+    entry->loaded = entry->seen;
+    entry->state = ENTRY_READY;
+    entry->reason[0] = 0;
+    entry->was_tried = false;
+    entry->retry_wait_ns = 0;
+    model->loads++;
+    pthread_mutex_unlock(&catalog->lock);
+    if (entry == model->stable || entry == model->candidate)
+        state_apply(catalog, model);
+    pthread_mutex_unlock(&catalog->changing);
+    samples_destroy(old.samples);
+    engine_release(old.version);
+}
+
+enum weir_status loading_run(struct catalog *catalog, struct catalog_model *model, struct entry *entry,
+                             struct weir_error *err) {
+    struct loaded loaded = {.version = NULL};
+    struct weir_error why = {.status = WEIR_OK};
+    pthread_mutex_lock(&catalog->lock);
+    if (!entry->version)
+        entry->state = ENTRY_LOADING;
+    pthread_mutex_unlock(&catalog->lock);
+    atomic_store(&catalog->loading, true);
+    enum weir_status status = make(catalog, model, entry, &loaded, &why);
+    atomic_store(&catalog->loading, false);
+    if (status == WEIR_OK) {
+        replace(catalog, model, entry, &loaded);
+        return WEIR_OK;
+    }
+    samples_destroy(loaded.samples);
+    engine_release(loaded.version);
+    note_failure(catalog, model, entry, &why);
+    return weir_fail(err, status, "%s", why.text);
+}

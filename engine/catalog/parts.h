@@ -1,0 +1,150 @@
+/* What the catalog consists of: private to engine/catalog*.
+ *
+ * Two locks. `lock` guards all that requests and views read; it is held for moments. `changing` is held by whoever
+ * changes which versions serve, also while the state file is written, so that what is acknowledged, what is on the disk
+ * and what serves are one; it is taken before `lock`. Entries come and go on the loader's thread alone. */
+#ifndef WEIR_ENGINE_CATALOG_PARTS_H
+#define WEIR_ENGINE_CATALOG_PARTS_H
+
+#include <pthread.h>
+#include <stdatomic.h>
+
+#include "engine/catalog.h"
+#include "engine/catalog_admin.h"
+#include "engine/model/repository.h"
+#include "engine/model/rollout_file.h"
+#include "engine/model/self_test.h"
+#include "engine/model/snapshot.h"
+#include "engine/model/version_policy.h"
+
+enum entry_state { ENTRY_FOUND, ENTRY_LOADING, ENTRY_INCOMPLETE, ENTRY_FAILED, ENTRY_READY };
+
+/* One version of a model. */
+struct entry {
+    uint64_t number;
+    char *path; /* of the model file */
+    bool on_disk;
+    bool is_rejected;            /* by a rollout, as it is; for views */
+    bool is_wanted, is_unwanted; /* an operator asked for it, or not to have it, whatever the policy says */
+    enum entry_state state;
+    char reason[512];
+    struct snapshot seen; /* at the last look, since seen_ns */
+    int64_t seen_ns;
+    bool was_old;          /* when it was first seen, and has not changed since */
+    struct snapshot tried; /* what the last load was of, if it failed */
+    bool was_tried;
+    enum weir_status failure;
+    int64_t retry_ns; /* when to try the same again; INT64_MAX: never */
+    int64_t retry_wait_ns;
+    struct snapshot loaded;  /* what version was loaded from */
+    struct version *version; /* with a reference */
+    struct samples *samples;
+    struct self_test_report report;
+};
+
+/* What requests need to know. */
+struct route {
+    struct version *stable, *candidate; /* the entries' own references */
+    _Atomic uint64_t rollout;           /* serial of the rollout; 0: none */
+    uint32_t weight_ppm, shadow_ppm, compare_ppm;
+    char sticky_header[CATALOG_HEADER_BYTES];
+    _Atomic uint64_t weight_counter, copy_counter[2];
+};
+
+struct catalog_model {
+    char *path, *given_name;
+    char name[REPOSITORY_NAME_MAX + 1];
+    bool is_loose; /* path is a file: its version is that file alone */
+    struct version_policy policy;
+    struct entry **entries; /* newest first */
+    size_t entry_count;
+    struct entry *stable, *candidate;
+    struct route route;
+    struct rollout *rollout;
+    struct rollout_decision decision; /* of the last tick */
+    struct outcomes *outcomes;        /* two, by role */
+    struct comparison *comparison;
+    char **remarks; /* of the last look */
+    size_t remark_count;
+    char problem[512]; /* why the last look failed */
+    char last[320];    /* how the last rollout ended; for views */
+    uint64_t loads, load_failures;
+};
+
+struct catalog {
+    struct catalog_options options;
+    struct catalog_model *models;
+    int model_count;
+    char *state_dir;
+    pthread_mutex_t changing, lock;
+    pthread_mutex_t comparing; /* guards the comparisons; taken after lock */
+    pthread_cond_t loader_wakes, rollout_wakes;
+    struct rollout_file file; /* the state as it is on the disk; guarded by changing */
+    pthread_t loader, rollouts;
+    bool loader_runs, rollouts_run;
+    atomic_bool stopping, loading;
+    atomic_bool looked; /* the first look is over */
+    bool look_now, reap_now, promoting;
+    int64_t scan_ns, next_look_ns;
+    uint64_t rollout_serials;
+    struct {
+        struct rollout_state state;
+        struct rollout rollout;
+    } before;                           /* what a change goes back to if it cannot be kept; guarded by changing */
+    struct rollout_evidence evidence;   /* likewise */
+    struct catalog_order *slow, *quick; /* under way: on the loader's thread, on the rollouts' */
+    struct catalog_copy *copies;        /* that have run */
+};
+
+/* catalog/state.c: what is kept on the disk, and which version serves. Called with `changing`. */
+
+/* The model's part of the file. NULL: no memory. */
+struct rollout_state *state_of(struct catalog *catalog, const struct catalog_model *model);
+
+/* Copies the model's rollout into the file and writes it. Without state_dir it does nothing. Errors: IO, NO_MEMORY. */
+enum weir_status state_keep(struct catalog *catalog, struct catalog_model *model, struct weir_error *err) WEIR_CHECKED;
+
+/* Makes the route what stable, candidate and the rollout say; a version that begins to serve is told to the listener.
+ */
+void state_apply(struct catalog *catalog, struct catalog_model *model);
+
+/* Chooses the stable version among those that are ready, and takes up a rollout that a restart interrupted. */
+void state_choose(struct catalog *catalog, struct catalog_model *model);
+
+/* The identity of what an entry was loaded from, or of its files. */
+void state_identity(const struct entry *entry, char text[ROLLOUT_FILE_IDENTITY + 1]);
+
+/* Has a rollout rejected the entry as it is? And is there a note about this number at all? Then its files must be
+ * looked at before the first can tell. */
+bool state_is_rejected(struct catalog *catalog, const struct catalog_model *model, const struct entry *entry);
+bool state_has_note(struct catalog *catalog, const struct catalog_model *model, uint64_t number);
+
+/* catalog/scan.c: the loader's look at a model's directory. Errors: those of repository_scan, or of the newest version
+ * if none serves. thread: loader. */
+enum weir_status scan_model(struct catalog *catalog, struct catalog_model *model, struct weir_error *err) WEIR_CHECKED;
+struct entry *scan_find(const struct catalog_model *model, uint64_t number);
+/* Lets go of the version of an entry that does not serve. thread: loader, with `changing`. */
+void scan_unload(struct catalog *catalog, struct entry *entry);
+void scan_release(struct catalog_model *model);
+
+/* catalog/loading.c: loads and proves the entry beside what serves; replaces what it had. On an error the entry keeps
+ * what it had, and says why. thread: loader, without locks. */
+enum weir_status loading_run(struct catalog *catalog, struct catalog_model *model, struct entry *entry,
+                             struct weir_error *err) WEIR_CHECKED;
+/* Runs the samples of a loaded entry again. OK without samples. thread: loader, without locks. */
+enum weir_status loading_prove(struct catalog *catalog, struct entry *entry, struct weir_error *err) WEIR_CHECKED;
+
+/* catalog/changes.c: orders. thread: loader, or rollouts for PAUSE, RESUME and ROLL_BACK. Moves the rollouts on;
+ * returns whether one is on. thread: rollouts. Promotes what they advise to promote. thread: loader. */
+void changes_run(struct catalog *catalog, struct catalog_order *order);
+bool changes_tick(struct catalog *catalog);
+void changes_promote_advised(struct catalog *catalog);
+
+/* catalog/copies.c: compares the copies that have run. thread: rollouts. */
+void copies_compare(struct catalog *catalog);
+
+/* Waits a moment; false: the catalog is being stopped. thread: loader. And tells the listener. */
+bool catalog_rest(struct catalog *catalog);
+void catalog_tell(struct catalog *catalog, const struct catalog_change *change);
+
+#endif

@@ -1,0 +1,243 @@
+/* /admin: models, their versions and rollouts. What changes something is an order that the catalog's threads run. */
+#include <cjson/cJSON.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "engine/catalog_admin.h"
+#include "server/api/api.h"
+#include "server/api/model_view.h"
+#include "server/api/rollout_body.h"
+#include "server/http/loop.h"
+#include "server/http/mailbox.h"
+#include "server/http/reply.h"
+
+enum { BODY_BYTES = 16 * 1024 };
+
+/* One order on its way. */
+struct admin_call {
+    struct mail mail; /* brings the order back */
+    struct catalog_order order;
+    struct api *api;
+    struct loop *loop;
+    struct exchange *exchange; /* NULL: nobody waits */
+    struct bytes body;
+    bool submitted;
+};
+
+static void release(struct admin_call *call) {
+    bytes_release(&call->body);
+    free(call);
+}
+
+static void answer_error(struct exchange *exchange, const struct weir_error *err) {
+    struct reply_error error = {.headers = "Cache-Control: no-store\r\n"};
+    error.code = reply_code(err->status, &error.reason);
+    reply_error(exchange, &error, "%s", err->text);
+}
+
+static struct bytes *begin(struct exchange *exchange) {
+    struct bytes *body = &exchange->loop->scratch;
+    body->size = 0;
+    body->failed = false;
+    return body;
+}
+
+static void send(struct exchange *exchange, const struct bytes *body) {
+    exchange_reply(exchange, &(struct reply){.code = body->failed ? 500 : 200,
+                                             .reason = body->failed ? REASON_INTERNAL : REASON_OK,
+                                             .content_type = "application/json",
+                                             .headers = "Cache-Control: no-store\r\n",
+                                             .body = body->failed ? NULL : body->data,
+                                             .body_size = body->failed ? 0 : body->size});
+}
+
+/* The model that the path names; -1: it was answered that there is none. */
+static int find_model(struct exchange *exchange, struct api *api) {
+    int model = catalog_find(api->catalog, exchange->captures[0]);
+    if (model < 0)
+        reply_error(exchange, &(struct reply_error){.code = 404, .reason = REASON_NOT_FOUND},
+                    "there is no model \"%s\"", exchange->captures[0]);
+    return model;
+}
+
+/* Appends a model. Errors: NO_MEMORY. */
+static enum weir_status write_model(struct api *api, int model, struct bytes *out, struct weir_error *err) {
+    struct catalog_model_view view;
+    enum weir_status status = catalog_view(api->catalog, model, &view, err);
+    if (status != WEIR_OK)
+        return status;
+    model_view_write(out, &view, model == 0);
+    catalog_view_release(&view);
+    return WEIR_OK;
+}
+
+static void list_head(struct exchange *exchange, const struct request *request) {
+    const struct api_admin *admin = exchange->context;
+    struct bytes *body = begin(exchange);
+    struct weir_error err;
+    enum weir_status status = WEIR_OK;
+    (void)request;
+    bytes_text(body, "{\"models\":[");
+    for (int i = 0; i < catalog_model_count(admin->api->catalog) && status == WEIR_OK; i++) {
+        bytes_text(body, i > 0 ? "," : "");
+        status = write_model(admin->api, i, body, &err);
+    }
+    bytes_text(body, "]}\n");
+    if (status == WEIR_OK)
+        send(exchange, body);
+    else
+        answer_error(exchange, &err);
+}
+
+static void show_head(struct exchange *exchange, const struct request *request) {
+    const struct api_admin *admin = exchange->context;
+    struct bytes *body = begin(exchange);
+    struct weir_error err;
+    (void)request;
+    int model = find_model(exchange, admin->api);
+    if (model < 0)
+        return;
+    enum weir_status status = write_model(admin->api, model, body, &err);
+    bytes_text(body, "\n");
+    if (status == WEIR_OK)
+        send(exchange, body);
+    else
+        answer_error(exchange, &err);
+}
+
+static void scan_head(struct exchange *exchange, const struct request *request) {
+    const struct api_admin *admin = exchange->context;
+    struct bytes *body = begin(exchange);
+    (void)request;
+    catalog_look(admin->api->catalog, 0);
+    bytes_text(body, "{\"action\":\"scan\",\"result\":\"the model directories are being looked at\"}\n");
+    send(exchange, body);
+}
+
+/* Reads "7" or "v7". Errors: INVALID. */
+static enum weir_status read_version(const char *text, uint64_t *out, struct weir_error *err) {
+    const char *digits = text + (*text == 'v');
+    uint64_t number = 0;
+    bool good = *digits != 0;
+    for (const char *p = digits; *p && good; p++)
+        good = *p >= '0' && *p <= '9' && !__builtin_mul_overflow(number, 10, &number) &&
+               !__builtin_add_overflow(number, (uint64_t)(*p - '0'), &number);
+    if (!good || number == 0)
+        return weir_fail(err, WEIR_INVALID, "\"%.40s\" is not a version number", text);
+    *out = number;
+    return WEIR_OK;
+}
+
+static void order_head(struct exchange *exchange, const struct request *request) {
+    const struct api_admin *admin = exchange->context;
+    struct weir_error err;
+    char peer[80];
+    (void)request;
+    exchange_set_body_limit(exchange, BODY_BYTES);
+    if (request->framing.content_length > BODY_BYTES) {
+        reply_error(exchange, &(struct reply_error){.code = 413, .reason = REASON_TOO_LARGE},
+                    "the body has more than %d bytes", BODY_BYTES);
+        return;
+    }
+    int model = find_model(exchange, admin->api);
+    if (model < 0)
+        return;
+    struct admin_call *call = calloc(1, sizeof *call);
+    if (!call) {
+        weir_fail(&err, WEIR_NO_MEMORY, "no memory for the order");
+        answer_error(exchange, &err);
+        return;
+    }
+    *call = (struct admin_call){.api = admin->api, .loop = exchange->loop, .exchange = exchange};
+    call->order.action = admin->action;
+    call->order.model = model;
+    snprintf(call->order.actor, sizeof call->order.actor, "admin %s", exchange_peer(exchange, peer, sizeof peer));
+    catalog_rollout_init(&call->order.rollout);
+    if (exchange->captures[1][0] && read_version(exchange->captures[1], &call->order.version, &err) != WEIR_OK) {
+        release(call);
+        answer_error(exchange, &err);
+        return;
+    }
+    exchange->call = call;
+}
+
+static void order_body(struct exchange *exchange, const char *bytes, size_t size) {
+    struct admin_call *call = exchange->call;
+    bytes_append(&call->body, bytes, size);
+}
+
+/* The order has run. */
+static void order_home(struct mail *mail) {
+    struct admin_call *call = (struct admin_call *)mail;
+    struct exchange *exchange = call->exchange;
+    const struct catalog_order *order = &call->order;
+    if (!exchange) {
+        release(call);
+        return;
+    }
+    exchange->call = NULL;
+    if (order->status != WEIR_OK) {
+        answer_error(exchange, &order->error);
+    } else {
+        struct bytes *body = begin(exchange);
+        const char *name = catalog_name(call->api->catalog, order->model);
+        bytes_printf(body, "{\"action\":\"%s\",\"model\":\"%s\",\"version\":%llu,\"result\":",
+                     catalog_action_text(order->action), name, (unsigned long long)order->version);
+        bytes_json_string(body, order->text, strlen(order->text));
+        bytes_text(body, "}\n");
+        send(exchange, body);
+    }
+    release(call);
+}
+
+/* thread: the catalog's. */
+static void order_done(struct catalog_order *order) {
+    struct admin_call *call = order->owner;
+    struct mailbox *mailbox = &call->loop->mailbox;
+    mailbox_post(mailbox, &call->mail);
+    mailbox_wake(mailbox);
+}
+
+static void order_end(struct exchange *exchange) {
+    struct admin_call *call = exchange->call;
+    struct weir_error err = {.status = WEIR_OK};
+    enum weir_status status = WEIR_OK;
+    if (call->body.failed)
+        status = weir_fail(&err, WEIR_NO_MEMORY, "no memory for the order");
+    else if (call->body.size > 0)
+        status = rollout_body_read(call->body.data, call->body.size, &call->order, &err);
+    if (status == WEIR_OK && call->order.action == CATALOG_START && call->order.version == 0)
+        status = weir_fail(&err, WEIR_INVALID, "the body must name a \"version\"");
+    call->mail.deliver = order_home;
+    call->order.done = order_done;
+    call->order.owner = call;
+    if (status == WEIR_OK)
+        status = catalog_submit(call->api->catalog, &call->order, &err);
+    if (status == WEIR_OK) {
+        call->submitted = true;
+        return;
+    }
+    exchange->call = NULL;
+    release(call);
+    answer_error(exchange, &err);
+}
+
+static void order_gone(struct exchange *exchange) {
+    struct admin_call *call = exchange->call;
+    exchange->call = NULL;
+    if (call && call->submitted)
+        call->exchange = NULL; /* what was ordered is done all the same */
+    else if (call)
+        release(call);
+}
+
+#define READS  .route = ROUTE_ADMIN, .methods = METHOD_GET | METHOD_HEAD, .allow = "GET, HEAD, OPTIONS"
+#define ORDERS .route = ROUTE_ADMIN, .methods = METHOD_POST, .allow = "POST, OPTIONS"
+
+const struct handler api_admin_list_handler = {READS, .head = list_head};
+const struct handler api_admin_show_handler = {READS, .head = show_head};
+const struct handler api_admin_scan_handler = {ORDERS, .head = scan_head};
+const struct handler api_admin_order_handler = {ORDERS, .head = order_head, .body = order_body, .end = order_end,
+                                                .gone = order_gone};

@@ -1,0 +1,140 @@
+#include "server/api/prediction.h"
+
+#include <stdlib.h>
+
+#include "engine/engine.h"
+#include "server/api/api.h"
+
+enum { COPIES_SHARE = 4 }; /* copies may keep memory while no more than this part of what is allowed is in use */
+
+static const struct signature *signature_of(const struct prediction *prediction) {
+    return engine_describe(prediction->choice.version).signature;
+}
+
+void prediction_release(struct prediction *prediction) {
+    struct api *api = prediction->api;
+    const struct signature *signature = signature_of(prediction);
+    decoder_close(prediction->decoder);
+    inflater_close(prediction->inflater);
+    decoded_release(&prediction->decoded, signature->input_count);
+    if (prediction->job.outputs) {
+        for (int i = 0; i < signature->output_count; i++)
+            free(prediction->job.outputs[i].data);
+        free(prediction->job.outputs);
+    }
+    admission_release_bytes(&api->admission, prediction->held_bytes);
+    if (prediction->holds_slot)
+        admission_release_slot(&api->admission);
+    catalog_choice_release(&prediction->choice);
+    free(prediction);
+}
+
+enum weir_status prediction_hold(struct prediction *prediction, uint64_t bytes, struct weir_error *err) {
+    if (!admission_take_bytes(&prediction->api->admission, bytes))
+        return weir_fail(err, WEIR_CROWDED, "too many bytes of requests and answers are in progress");
+    prediction->held_bytes += bytes;
+    return WEIR_OK;
+}
+
+/* Adds the bytes of an output of the job to *total. One answer may be as large as one body. */
+static enum weir_status add_output(const struct prediction *prediction, const struct tensor_spec *spec,
+                                   size_t row_bytes, uint64_t *total, struct weir_error *err) {
+    uint64_t most = atomic_load(&prediction->api->max_body_bytes), bytes;
+    uint32_t rows = prediction->job.dims.rows;
+    if (__builtin_mul_overflow((uint64_t)row_bytes, spec->batch_axis < 0 ? 1 : rows, &bytes) ||
+        __builtin_add_overflow(*total, bytes, total) || *total > most)
+        return weir_fail(err, WEIR_TOO_LARGE, "the answer to %u rows would have more than %llu bytes", rows,
+                         (unsigned long long)most);
+    return WEIR_OK;
+}
+
+enum weir_status prediction_allocate_outputs(struct prediction *prediction, struct weir_error *err) {
+    const struct signature *signature = signature_of(prediction);
+    struct job *job = &prediction->job;
+    uint64_t total = 0;
+    enum weir_status status = WEIR_OK;
+    for (int i = 0; i < signature->output_count && status == WEIR_OK; i++)
+        if (signature->outputs[i].is_fixed)
+            status = add_output(prediction, &signature->outputs[i], signature->outputs[i].row_bytes, &total, err);
+    if (status == WEIR_OK)
+        status = prediction_hold(prediction, total, err);
+    if (status != WEIR_OK)
+        return status;
+    job->outputs = calloc((size_t)signature->output_count, sizeof *job->outputs);
+    for (int i = 0; i < signature->output_count; i++) {
+        const struct tensor_spec *spec = &signature->outputs[i];
+        size_t elements;
+        if (job->outputs && spec->is_fixed) {
+            tensor_spec_row(spec, &job->dims, &job->outputs[i].row, &elements);
+            job->outputs[i].row_bytes = spec->row_bytes;
+            job->outputs[i].data = malloc(spec->row_bytes * (spec->batch_axis < 0 ? 1 : job->dims.rows) + 1);
+        }
+        if (!job->outputs || (spec->is_fixed && !job->outputs[i].data))
+            return weir_fail(err, WEIR_NO_MEMORY, "no memory for %u rows of answers", job->dims.rows);
+    }
+    return WEIR_OK;
+}
+
+enum weir_status prediction_hold_outputs(struct prediction *prediction, struct weir_error *err) {
+    const struct signature *signature = signature_of(prediction);
+    uint64_t total = 0, known = 0;
+    enum weir_status status = WEIR_OK;
+    for (int i = 0; i < signature->output_count && status == WEIR_OK; i++) {
+        const struct tensor_spec *spec = &signature->outputs[i];
+        if (spec->is_fixed)
+            status = add_output(prediction, spec, spec->row_bytes, &known, err);
+        if (status == WEIR_OK)
+            status = add_output(prediction, spec, prediction->job.outputs[i].row_bytes, &total, err);
+    }
+    return status == WEIR_OK ? prediction_hold(prediction, total - known, err) : status;
+}
+
+void prediction_note(struct prediction *prediction, enum weir_status status) {
+    const struct job *job = &prediction->job;
+    unsigned flags = 0;
+    switch (status) {
+    case WEIR_OK:
+        break;
+    case WEIR_NON_FINITE:
+        flags = CATALOG_ERROR | CATALOG_NON_FINITE;
+        break;
+    case WEIR_DEVICE:
+    case WEIR_DEVICE_LOST:
+    case WEIR_INTERNAL:
+        flags = CATALOG_ERROR;
+        break;
+    case WEIR_DEADLINE:
+    case WEIR_TOO_LATE:
+        flags = CATALOG_LATE;
+        break;
+    default:
+        return; /* the request's fault, or the server's, not the version's */
+    }
+    int64_t latency_ns = job->finished_ns > job->submitted_ns ? job->finished_ns - job->submitted_ns : 0;
+    catalog_note(prediction->api->catalog, &prediction->choice, flags, latency_ns);
+}
+
+/* thread: any. */
+static void compared(struct catalog_copy *copy) {
+    struct prediction *prediction = (struct prediction *)((char *)copy - offsetof(struct prediction, copy));
+    prediction_release(prediction);
+}
+
+void prediction_end(struct prediction *prediction) {
+    struct admission *admission = &prediction->api->admission;
+    if (!prediction->choice.other || prediction->job.status != WEIR_OK ||
+        atomic_load(&admission->bytes) > atomic_load(&admission->max_bytes) / COPIES_SHARE) {
+        prediction_release(prediction);
+        return;
+    }
+    if (prediction->holds_slot)
+        admission_release_slot(admission);
+    prediction->holds_slot = false;
+    prediction->copy.job.dims = prediction->job.dims;
+    prediction->copy.job.inputs = prediction->job.inputs;
+    prediction->copy.outputs = prediction->job.outputs;
+    prediction->copy.choice = prediction->choice;
+    prediction->copy.compute_ns = prediction->job.finished_ns - prediction->job.started_ns;
+    prediction->copy.release = compared;
+    catalog_compare(prediction->api->catalog, &prediction->copy);
+}

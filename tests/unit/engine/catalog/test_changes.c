@@ -1,0 +1,168 @@
+#include <criterion/criterion.h>
+#include <sched.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "engine/engine.h"
+#include "tests/fakes/catalog_case.h"
+#include "tests/fakes/model_files.h"
+
+static struct catalog_case test;
+static const struct catalog_ask anyone = {.model = 0};
+
+/* Versions 1 and 2 of the same model; 1 serves. */
+static void setup(void) {
+    catalog_case_begin(&test);
+    test.hold_new = true;
+    model_files_version("1", 1, "N");
+    cr_assert_eq(catalog_case_open(&test), WEIR_OK, "%s", test.why.text);
+}
+
+static void teardown(void) {
+    catalog_case_end(&test);
+}
+
+TestSuite(changes, .init = setup, .fini = teardown);
+
+static enum weir_status order(enum catalog_action action, uint64_t version) {
+    return catalog_case_order(&test, action, version);
+}
+
+static enum weir_status start(uint64_t version, const char *steps) {
+    snprintf(test.order.rollout.steps, sizeof test.order.rollout.steps, "%s", steps);
+    return order(CATALOG_START, version);
+}
+
+static struct catalog_model_view view(void) {
+    struct catalog_model_view now;
+    catalog_case_view(&test, &now);
+    return now;
+}
+
+Test(changes, a_version_is_loaded_promoted_and_unloaded) {
+    model_files_version("2", 2, "N");
+    cr_assert_eq(order(CATALOG_LOAD, 2), WEIR_OK, "%s", test.order.error.text);
+    cr_assert_eq(order(CATALOG_LOAD, 2), WEIR_OK, "asked twice");
+    cr_assert_eq(order(CATALOG_UNLOAD, 1), WEIR_CONFLICT, "it serves");
+    cr_assert_eq(order(CATALOG_PROMOTE, 2), WEIR_OK, "%s", test.order.error.text);
+    cr_assert_eq(catalog_case_stable(&test), 2);
+    cr_assert_eq(order(CATALOG_PROMOTE, 2), WEIR_OK, "asked twice");
+    cr_assert_str_eq(test.order.text, "serves already");
+    cr_assert_eq(order(CATALOG_UNLOAD, 1), WEIR_OK);
+    cr_assert_eq(order(CATALOG_UNLOAD, 1), WEIR_OK, "asked twice");
+    catalog_case_wait_state(&test, 1, "found");
+    cr_assert_eq(order(CATALOG_PROMOTE, 1), WEIR_OK, "it is loaded again");
+    cr_assert_eq(catalog_case_stable(&test), 1);
+}
+
+Test(changes, what_is_not_there_is_named) {
+    cr_assert_eq(order(CATALOG_LOAD, 7), WEIR_NOT_FOUND);
+    cr_assert_not_null(strstr(test.order.error.text, "version 7 of demo"), "%s", test.order.error.text);
+    cr_assert_eq(order(CATALOG_UNLOAD, 7), WEIR_NOT_FOUND);
+    cr_assert_eq(order(CATALOG_VERIFY, 7), WEIR_NOT_FOUND);
+    cr_assert_eq(order(CATALOG_PROMOTE, 0), WEIR_CONFLICT);
+    cr_assert_eq(order(CATALOG_PAUSE, 0), WEIR_CONFLICT);
+    cr_assert_eq(order(CATALOG_RESUME, 0), WEIR_CONFLICT);
+    cr_assert_eq(order(CATALOG_ROLL_BACK, 0), WEIR_CONFLICT);
+}
+
+Test(changes, a_version_whose_samples_fail_is_never_promoted) {
+    model_files_samples("2", 3);
+    model_files_version("2", 2, "N");
+    cr_assert_eq(order(CATALOG_PROMOTE, 2), WEIR_INVALID);
+    cr_assert_not_null(strstr(test.order.error.text, "got 5, expected 6"), "%s", test.order.error.text);
+    cr_assert_eq(catalog_case_stable(&test), 1);
+    model_files_samples("1", 1);
+    while (order(CATALOG_VERIFY, 1) != WEIR_OK || !strstr(test.order.text, "1 samples agree"))
+        sched_yield(); /* its files have changed: it is loaded again */
+}
+
+Test(changes, a_canary_gets_its_share_and_is_promoted) {
+    float y;
+    uint64_t count[3] = {0};
+    model_files_version("2", 2, "N");
+    cr_assert_eq(start(2, "25%"), WEIR_OK, "%s", test.order.error.text);
+    cr_assert_eq(start(2, "25%"), WEIR_OK, "asked twice");
+    cr_assert_eq(start(2, "50%"), WEIR_CONFLICT, "another one");
+    for (int i = 0; i < 400; i++) {
+        uint64_t number = catalog_case_request(&test, &anyone, &y);
+        cr_assert_float_eq(y, 3 + (float)number, 1e-6, "each version gives its own answer");
+        count[number]++;
+    }
+    cr_assert(count[2] >= 98 && count[2] <= 102, "%lu", (unsigned long)count[2]);
+    cr_assert_eq(view().candidate, 2);
+    cr_assert_eq(order(CATALOG_PROMOTE, 0), WEIR_OK, "%s", test.order.error.text);
+    cr_assert_eq(catalog_case_stable(&test), 2);
+    cr_assert_eq(view().candidate, 0);
+    cr_assert_str_eq(view().last, "version 2 was promoted");
+}
+
+Test(changes, nothing_reaches_a_candidate_that_was_taken_back) {
+    float y;
+    model_files_version("2", 2, "N");
+    cr_assert_eq(start(2, "100%"), WEIR_OK, "%s", test.order.error.text);
+    cr_assert_eq(catalog_case_request(&test, &anyone, &y), 2);
+    snprintf(test.order.reason, sizeof test.order.reason, "it smells");
+    cr_assert_eq(order(CATALOG_ROLL_BACK, 0), WEIR_OK);
+    for (int i = 0; i < 50; i++)
+        cr_assert_eq(catalog_case_request(&test, &anyone, &y), 1);
+    cr_assert_eq(order(CATALOG_ROLL_BACK, 0), WEIR_OK, "asked twice");
+    cr_assert_str_eq(view().last, "version 2 was rolled back: it smells");
+    catalog_case_wait_state(&test, 2, "found");
+    cr_assert(view().versions[0].rejected);
+}
+
+Test(changes, a_paused_rollout_keeps_its_weight) {
+    float y;
+    model_files_version("2", 2, "N");
+    cr_assert_eq(start(2, "100%"), WEIR_OK);
+    cr_assert_eq(order(CATALOG_PAUSE, 0), WEIR_OK);
+    cr_assert_eq(order(CATALOG_PAUSE, 0), WEIR_OK, "asked twice");
+    cr_assert_str_eq(view().phase, "paused");
+    cr_assert_eq(catalog_case_request(&test, &anyone, &y), 2);
+    cr_assert_eq(order(CATALOG_RESUME, 0), WEIR_OK);
+    cr_assert_str_eq(view().phase, "running");
+}
+
+Test(changes, a_candidate_of_another_signature_is_refused) {
+    model_files_free("2");
+    cr_assert_eq(start(2, "5%"), WEIR_INVALID);
+    cr_assert_not_null(strstr(test.order.error.text, "cannot answer the same requests"), "%s", test.order.error.text);
+    cr_assert_eq(view().candidate, 0);
+}
+
+Test(changes, a_bad_plan_is_refused_with_its_fault) {
+    model_files_version("2", 2, "N");
+    cr_assert_eq(start(2, "five percent"), WEIR_INVALID);
+    cr_assert_eq(start(1, "5%"), WEIR_INVALID, "it is stable");
+    cr_assert_eq(start(2, ""), WEIR_INVALID, "a canary without steps");
+}
+
+Test(changes, a_bad_canary_is_taken_back_by_itself) {
+    float y;
+    uint64_t bad = 0, number;
+    model_files_non_finite("2");
+    cr_assert_eq(start(2, "50%"), WEIR_OK, "%s", test.order.error.text);
+    while (view().candidate != 0) {
+        number = catalog_case_request(&test, &anyone, &y);
+        bad += number == 2;
+        cr_assert(number == 2 || y == 4, "stable is never wrong");
+    }
+    cr_assert_leq(bad, 200);
+    cr_assert_not_null(strstr(view().last, "version 2 was rolled back: "), "%s", view().last);
+    cr_assert_eq(catalog_case_stable(&test), 1);
+}
+
+Test(changes, a_good_canary_goes_its_steps_and_is_promoted_if_that_was_asked) {
+    float y;
+    model_files_version("2", 1, "N"); /* the same answers */
+    test.order.rollout.auto_promote = true;
+    cr_assert_eq(start(2, "50% with 60 requests, 100% with 60 requests"), WEIR_OK, "%s", test.order.error.text);
+    while (catalog_case_stable(&test) != 2) {
+        cr_assert_str_neq(view().phase, "rolled_back");
+        catalog_case_request(&test, &anyone, &y);
+        cr_assert_eq(y, 4);
+    }
+    while (view().candidate != 0)
+        sched_yield();
+}
