@@ -1,10 +1,13 @@
 /* GET /metrics. */
+#include <stdlib.h>
+
 #include "engine/engine.h"
 #include "server/api/api.h"
 #include "server/http/listener.h"
 #include "server/http/loop.h"
 #include "server/observe/gpu_metrics.h"
 #include "server/observe/metrics.h"
+#include "server/observe/model_metrics.h"
 
 static void put_gpus(struct api *api, int count, struct bytes *body) {
     struct telemetry_reading gpus[TELEMETRY_MOST_GPUS];
@@ -12,6 +15,19 @@ static void put_gpus(struct api *api, int count, struct bytes *body) {
     while (known < count && known < TELEMETRY_MOST_GPUS && engine_telemetry(api->engine, known, &gpus[known]))
         known++;
     gpu_metrics_render(gpus, known, body);
+}
+
+static void put_models(struct api *api, struct bytes *body) {
+    int count = catalog_model_count(api->catalog), known = 0;
+    struct catalog_model_view *views = calloc((size_t)count, sizeof *views);
+    struct weir_error ignored;
+    while (views && known < count && catalog_view(api->catalog, known, &views[known], &ignored) == WEIR_OK)
+        known++;
+    body->failed |= known < count;
+    model_metrics_render(views, known, body);
+    for (int i = 0; i < known; i++)
+        catalog_view_release(&views[i]);
+    free(views);
 }
 
 static void head(struct exchange *exchange, const struct request *request) {
@@ -23,8 +39,6 @@ static void head(struct exchange *exchange, const struct request *request) {
     struct version *version = catalog_stable(api->catalog, 0);
     api_obstacles(api, &obstacles);
     struct metrics_gauges gauges = {
-        .model = version ? engine_describe(version).model_name : "",
-        .model_version = version ? engine_describe(version).number : 0,
         .device = status.device,
         .device_reason = status.device_reason,
         .device_description = status.device_description,
@@ -50,6 +64,7 @@ static void head(struct exchange *exchange, const struct request *request) {
     body->failed = false;
     metrics_render(api->metrics, &gauges, body);
     engine_release(version);
+    put_models(api, body);
     put_gpus(api, status.device_count, body);
     exchange_reply(exchange, &(struct reply){.code = body->failed ? 500 : 200,
                                              .reason = body->failed ? REASON_INTERNAL : REASON_OK,

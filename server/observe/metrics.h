@@ -17,8 +17,6 @@ enum { METRICS_MAX_MODELS = 32 };
 
 /* Values read at scrape time. */
 struct metrics_gauges {
-    const char *model; /* "" before one is loaded */
-    uint64_t model_version;
     const char *device; /* "cpu", "cuda" */
     const char *device_reason;
     const char *device_description;

@@ -150,12 +150,6 @@ static void render_info(const struct metrics_gauges *gauges, struct bytes *out) 
     bytes_text(out, "\",description=\"");
     exposition_label(out, gauges->device_description);
     bytes_text(out, "\"} 1\n");
-    exposition_head(out, "weir_model_info", "gauge", "The model that serves.");
-    if (gauges->model && gauges->model[0]) {
-        bytes_text(out, "weir_model_info{model=\"");
-        exposition_label(out, gauges->model);
-        bytes_printf(out, "\",version=\"%" PRIu64 "\"} 1\n", gauges->model_version);
-    }
 }
 
 static void render_process(const struct metrics_gauges *gauges, struct bytes *out) {

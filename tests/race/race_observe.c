@@ -13,7 +13,7 @@
 
 enum { WRITERS = 3, ROUNDS = 20000 };
 
-static const struct metrics_gauges gauges = {.model = "m", .device = "cpu"};
+static const struct metrics_gauges gauges = {.device = "cpu"};
 
 struct writer {
     struct metrics *metrics;

@@ -7,8 +7,7 @@
 
 static int model;
 
-static const struct metrics_gauges no_gauges = {
-    .model = "", .device = "cpu", .device_reason = "", .device_description = ""};
+static const struct metrics_gauges no_gauges = {.device = "cpu", .device_reason = "", .device_description = ""};
 
 /* The value of the series that begins with `series`; -1 if the page has none. */
 static double value_of(struct metrics *metrics, const char *series) {

@@ -8,8 +8,6 @@
 static int model;
 
 static const struct metrics_gauges gauges = {
-    .model = "digits",
-    .model_version = 3,
     .device = "cpu",
     .device_reason = "no \"cuda\" here\\\n",
     .device_description = "a \xFF caf\xC3\xA9",
@@ -65,7 +63,6 @@ Test(metrics_render, prints_every_gauge) {
     assert_line(page, "weir_batch_size_limit 32");
     assert_line(page, "weir_body_bytes_in_flight 12345");
     assert_line(page, "weir_connections 6");
-    assert_line(page, "weir_model_info{model=\"digits\",version=\"3\"} 1");
     assert_line(page, "process_start_time_seconds 1767323045.25");
     const char *const measured[] = {"\nprocess_resident_memory_bytes ", "\nprocess_open_fds ", "\nprocess_max_fds ",
                                     "\nprocess_cpu_seconds_total ", "\nweir_log_lines_dropped_total "};
@@ -89,7 +86,6 @@ Test(metrics_render, prints_a_page_before_anything_happened) {
     struct metrics *metrics = metrics_create(1);
     char *page = render(metrics, &(struct metrics_gauges){0});
     cr_assert_null(strstr(page, "\nweir_requests_total{"));
-    cr_assert_null(strstr(page, "\nweir_model_info{"));
     assert_line(page, "weir_ready 0");
     free(page);
     model = metrics_model(metrics, "digits", 1);
