@@ -22,8 +22,8 @@ enum entry_state { ENTRY_FOUND, ENTRY_LOADING, ENTRY_INCOMPLETE, ENTRY_FAILED, E
 /* One version of a model. */
 struct entry {
     uint64_t number;
-    char *path; /* of the model file */
-    bool on_disk;
+    char *path;                  /* of the model file */
+    bool on_disk, was_found;     /* at the last look; the second is the loader's own */
     bool is_rejected;            /* by a rollout, as it is; for views */
     bool is_wanted, is_unwanted; /* an operator asked for it, or not to have it, whatever the policy says */
     enum entry_state state;
@@ -85,7 +85,8 @@ struct catalog {
     atomic_bool stopping, loading;
     atomic_bool looked; /* the first look is over */
     bool look_now, reap_now, promoting;
-    int64_t scan_ns, next_look_ns;
+    _Atomic int64_t scan_ns;
+    int64_t next_look_ns;
     uint64_t rollout_serials;
     struct {
         struct rollout_state state;
@@ -123,15 +124,14 @@ bool state_has_note(struct catalog *catalog, const struct catalog_model *model, 
  * if none serves. thread: loader. */
 enum weir_status scan_model(struct catalog *catalog, struct catalog_model *model, struct weir_error *err) WEIR_CHECKED;
 struct entry *scan_find(const struct catalog_model *model, uint64_t number);
-/* Lets go of the version of an entry that does not serve. thread: loader, with `changing`. */
-void scan_unload(struct catalog *catalog, struct entry *entry);
+void scan_unload(struct catalog *catalog, struct entry *entry); /* one that does not serve; with `changing` */
 void scan_release(struct catalog_model *model);
 
 /* catalog/loading.c: loads and proves the entry beside what serves; replaces what it had. On an error the entry keeps
  * what it had, and says why. thread: loader, without locks. */
 enum weir_status loading_run(struct catalog *catalog, struct catalog_model *model, struct entry *entry,
                              struct weir_error *err) WEIR_CHECKED;
-/* Runs the samples of a loaded entry again. OK without samples. thread: loader, without locks. */
+/* Runs the samples of a loaded entry again; OK without samples. Likewise. */
 enum weir_status loading_prove(struct catalog *catalog, struct entry *entry, struct weir_error *err) WEIR_CHECKED;
 
 /* catalog/changes.c: orders. thread: loader, or rollouts for PAUSE, RESUME and ROLL_BACK. Moves the rollouts on;

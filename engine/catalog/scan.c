@@ -80,7 +80,7 @@ static bool add_entry(struct catalog *catalog, struct catalog_model *model, cons
         free(path);
         return false;
     }
-    *entry = (struct entry){.number = found->number, .path = path, .on_disk = true};
+    *entry = (struct entry){.number = found->number, .path = path, .was_found = true};
     pthread_mutex_lock(&catalog->lock);
     struct entry **more = reallocarray(model->entries, model->entry_count + 1, sizeof *more);
     if (more) {
@@ -102,7 +102,7 @@ static bool add_entry(struct catalog *catalog, struct catalog_model *model, cons
 static enum weir_status merge(struct catalog *catalog, struct catalog_model *model,
                               const struct repository_listing *listing, struct weir_error *err) {
     for (size_t i = 0; i < model->entry_count; i++)
-        model->entries[i]->on_disk = false;
+        model->entries[i]->was_found = false;
     size_t at = 0;
     for (size_t i = 0; i < listing->version_count; i++) {
         const struct repository_version *found = &listing->versions[i];
@@ -110,7 +110,7 @@ static enum weir_status merge(struct catalog *catalog, struct catalog_model *mod
             at++;
         if (at < model->entry_count && model->entries[at]->number == found->number) {
             struct entry *entry = model->entries[at];
-            entry->on_disk = true;
+            entry->was_found = true;
             if (strcmp(entry->path, found->path) == 0)
                 continue;
             char *path = strdup(found->path); /* v7 became 7 */
@@ -122,6 +122,10 @@ static enum weir_status merge(struct catalog *catalog, struct catalog_model *mod
             return weir_fail(err, WEIR_NO_MEMORY, "no memory for the versions of %s", model->name);
         }
     }
+    pthread_mutex_lock(&catalog->lock);
+    for (size_t i = 0; i < model->entry_count; i++)
+        model->entries[i]->on_disk = model->entries[i]->was_found;
+    pthread_mutex_unlock(&catalog->lock);
     return WEIR_OK;
 }
 
