@@ -27,7 +27,7 @@ cuda_launcher cuda_move_find(const struct operation *operation, const struct vie
 /* GATHER, GATHER_ELEMENTS, GATHER_ND, ONE_HOT: any element. */
 cuda_launcher cuda_gather_find(const struct operation *operation, const struct view *inputs,
                                const struct view *outputs);
-/* POOL without indices, CONV where every group has one channel, CONV_TRANSPOSE, all float32. */
+/* POOL (MAX of 8-bit integers too), CONV where every group has one channel, CONV_TRANSPOSE: float32. */
 cuda_launcher cuda_window_find(const struct operation *operation, const struct view *inputs,
                                const struct view *outputs);
 /* RESIZE: nearest of any element, linear and cubic float32. */

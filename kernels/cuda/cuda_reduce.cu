@@ -100,23 +100,62 @@ static __global__ void log_sum_exp_each(const struct reduction reduction, const 
     }
 }
 
-/* SUM, MAX and MIN of integers, a thread for each result; sums wrap around. least, greatest: of the element. */
+/* Cut to a whole number that fits; NaN gives the least. */
+static __device__ __forceinline__ int64_t truncated(double value) {
+    return !(value > -0x1p63) ? INT64_MIN : value >= 0x1p63 ? INT64_MAX : (int64_t)value;
+}
+
+/* One more element; sums and products wrap around. */
+static __device__ __forceinline__ int64_t take(enum reduce_kind kind, int64_t value, int64_t element) {
+    uint64_t x = (uint64_t)element;
+    switch (kind) {
+    case REDUCE_MAX:
+        return element > value ? element : value;
+    case REDUCE_MIN:
+        return element < value ? element : value;
+    case REDUCE_PRODUCT:
+        return (int64_t)((uint64_t)value * x);
+    case REDUCE_L1:
+        return (int64_t)((uint64_t)value + (element < 0 ? 0 - x : x));
+    case REDUCE_L2:
+    case REDUCE_SUM_SQUARE:
+        return (int64_t)((uint64_t)value + x * x);
+    default:
+        return (int64_t)((uint64_t)value + x);
+    }
+}
+
+static __device__ __forceinline__ int64_t finish(enum reduce_kind kind, int64_t value, int64_t length) {
+    switch (kind) {
+    case REDUCE_MEAN:
+        return length > 0 ? value / length : 0;
+    case REDUCE_L2:
+        return truncated(sqrt((double)(uint64_t)value));
+    case REDUCE_LOG_SUM:
+        return truncated(log((double)value));
+    default:
+        return value;
+    }
+}
+
+/* A thread for each result. least, greatest: of the element. */
 template <class integer>
 static __global__ void reduce_integers(const struct reduction reduction, int64_t least, int64_t greatest,
                                        const integer *x, integer *y) {
+    enum reduce_kind kind = reduction.kind;
     CUDA_DEVICE_EACH(i, reduction.results) {
         const integer *from = x + cuda_walk_offset(&reduction.kept, i);
-        int64_t value = reduction.kind == REDUCE_MAX ? least : reduction.kind == REDUCE_MIN ? greatest : 0;
+        int64_t value = kind == REDUCE_MAX ? least : kind == REDUCE_MIN ? greatest : kind == REDUCE_PRODUCT ? 1 : 0;
+        double exponentials = 0.0;
         for (size_t k = 0; k < reduction.length; k++) {
             int64_t element = (int64_t)from[cuda_walk_offset(&reduction.reduced, k)];
-            if (reduction.kind == REDUCE_MAX)
-                value = element > value ? element : value;
-            else if (reduction.kind == REDUCE_MIN)
-                value = element < value ? element : value;
+            if (kind == REDUCE_LOG_SUM_EXP)
+                exponentials += exp((double)element);
             else
-                value = (int64_t)((uint64_t)value + (uint64_t)element);
+                value = take(kind, value, element);
         }
-        y[i] = (integer)value;
+        y[i] = (integer)(kind == REDUCE_LOG_SUM_EXP ? truncated(log(exponentials))
+                                                    : finish(kind, value, (int64_t)reduction.length));
     }
 }
 
@@ -154,21 +193,27 @@ template <class integer>
 static cudaError_t launch_reduce_integers(const struct operation *operation, const struct view *inputs,
                                           const struct view *outputs, void *scratch, cudaStream_t stream) {
     struct reduction reduction = reduction_of(operation, &inputs[0]);
-    const int64_t greatest = sizeof(integer) == 8 ? INT64_MAX : INT32_MAX;
+    const bool is_signed = (integer)-1 < (integer)1;
+    const int bits = (int)sizeof(integer) * 8 - is_signed;
+    const int64_t greatest = (int64_t)(UINT64_MAX >> (64 - bits));
     (void)scratch;
-    return CUDA_DEVICE_LAUNCH(reduce_integers<integer>, reduction.results, stream, reduction, -greatest - 1, greatest,
-                              (const integer *)inputs[0].data, (integer *)outputs[0].data);
+    return CUDA_DEVICE_LAUNCH(reduce_integers<integer>, reduction.results, stream, reduction,
+                              is_signed ? -greatest - 1 : 0, greatest, (const integer *)inputs[0].data,
+                              (integer *)outputs[0].data);
 }
 
-static cuda_launcher find_reduce(enum reduce_kind kind, enum element element) {
-    bool is_simple = kind == REDUCE_SUM || kind == REDUCE_MAX || kind == REDUCE_MIN;
+static cuda_launcher find_reduce(enum element element) {
     switch (element) {
     case ELEMENT_F32:
         return launch_reduce;
     case ELEMENT_I64:
-        return is_simple ? launch_reduce_integers<int64_t> : NULL;
+        return launch_reduce_integers<int64_t>;
     case ELEMENT_I32:
-        return is_simple ? launch_reduce_integers<int32_t> : NULL;
+        return launch_reduce_integers<int32_t>;
+    case ELEMENT_I8:
+        return launch_reduce_integers<int8_t>;
+    case ELEMENT_U8:
+        return launch_reduce_integers<uint8_t>;
     default:
         return NULL;
     }
@@ -296,7 +341,7 @@ extern "C" cuda_launcher cuda_reduce_find(const struct operation *operation, con
     enum element element = inputs[0].element;
     (void)outputs;
     if (operation->kind == OPERATION_REDUCE)
-        return find_reduce(operation->reduce.kind, element);
+        return find_reduce(element);
     if (operation->kind == OPERATION_ARG)
         return element == ELEMENT_F32   ? launch_arg<float>
                : element == ELEMENT_I64 ? launch_arg<int64_t>

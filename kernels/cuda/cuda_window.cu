@@ -43,18 +43,32 @@ static __device__ __forceinline__ void each_under(const struct slide *slide, str
     }
 }
 
-/* A thread for each output. */
-static __global__ void pool_max(const struct slide slide, const float *x, float *y, size_t count) {
+/* The flat index in a channel with the first spatial dimension fastest. */
+static __device__ __forceinline__ size_t column_major(const struct slide *slide, size_t at) {
+    struct place place = place_of(slide->in, at);
+    return place.at[0] + slide->in[0] * (place.at[1] + slide->in[1] * place.at[2]);
+}
+
+/* A thread for each output. least: of the element. indices: into all of x; NULL: nobody wants them. */
+template <class element>
+static __global__ void pool_max(const struct slide slide, bool columns, element least, const element *x, element *y,
+                                int64_t *indices, size_t count) {
     CUDA_DEVICE_EACH(at, count) {
-        size_t channel = at / slide.out_count;
+        size_t channel = at / slide.out_count, place = SIZE_MAX;
         struct place output = place_of(slide.out, at - channel * slide.out_count);
-        const float *own = x + channel * slide.in_count;
-        float greatest = -INFINITY;
+        const element *own = x + channel * slide.in_count;
+        element greatest = least;
         each_under(&slide, output, [&](size_t from, size_t) {
-            float element = own[from];
-            greatest = element > greatest || element != element ? element : greatest;
+            element next = own[from];
+            if (place == SIZE_MAX || next > greatest || (next != next && greatest == greatest)) {
+                greatest = next;
+                place = from;
+            }
         });
         y[at] = greatest;
+        place = place == SIZE_MAX ? 0 : place;
+        if (indices)
+            indices[at] = (int64_t)(channel * slide.in_count + (columns ? column_major(&slide, place) : place));
     }
 }
 
@@ -85,6 +99,32 @@ static __global__ void pool_average(const struct slide slide, bool count_padding
     }
 }
 
+/* The p-th root of the sum of p-th powers. */
+static __global__ void pool_lp(const struct slide slide, float p, const float *x, float *y, size_t count) {
+    CUDA_DEVICE_EACH(at, count) {
+        size_t channel = at / slide.out_count;
+        struct place output = place_of(slide.out, at - channel * slide.out_count);
+        const float *own = x + channel * slide.in_count;
+        float sum = 0.0f;
+        each_under(&slide, output, [&](size_t from, size_t) { sum += powf(fabsf(own[from]), p); });
+        y[at] = powf(sum, 1.0f / p);
+    }
+}
+
+template <class element>
+static cudaError_t launch_max(const struct operation *operation, const struct view *inputs, const struct view *outputs,
+                              void *scratch, cudaStream_t stream) {
+    const struct pool *pool = &operation->pool;
+    const element least = inputs[0].element == ELEMENT_F32  ? (element)-INFINITY
+                          : inputs[0].element == ELEMENT_I8 ? (element)-128
+                                                            : (element)0;
+    size_t count = view_count(outputs);
+    (void)scratch;
+    return CUDA_DEVICE_LAUNCH(pool_max<element>, count, stream, slide_of(&pool->window, &inputs[0], outputs),
+                              pool->column_major, least, (const element *)inputs[0].data, (element *)outputs[0].data,
+                              (int64_t *)outputs[1].data, count);
+}
+
 static cudaError_t launch_pool(const struct operation *operation, const struct view *inputs, const struct view *outputs,
                                void *scratch, cudaStream_t stream) {
     const struct pool *pool = &operation->pool;
@@ -93,8 +133,8 @@ static cudaError_t launch_pool(const struct operation *operation, const struct v
     float *y = (float *)outputs[0].data;
     size_t count = view_count(outputs);
     (void)scratch;
-    if (pool->kind == POOL_MAX)
-        return CUDA_DEVICE_LAUNCH(pool_max, count, stream, slide, x, y, count);
+    if (pool->kind == POOL_LP)
+        return CUDA_DEVICE_LAUNCH(pool_lp, count, stream, slide, (float)pool->p, x, y, count);
     return CUDA_DEVICE_LAUNCH(pool_average, count, stream, slide, pool->count_padding, x, y, count);
 }
 
@@ -192,12 +232,16 @@ static cudaError_t launch_transposed(const struct operation *operation, const st
 
 extern "C" cuda_launcher cuda_window_find(const struct operation *operation, const struct view *inputs,
                                           const struct view *outputs) {
-    if (inputs[0].element != ELEMENT_F32)
+    enum element element = inputs[0].element;
+    if (operation->kind == OPERATION_POOL && operation->pool.kind == POOL_MAX)
+        return element == ELEMENT_F32  ? launch_max<float>
+               : element == ELEMENT_U8 ? launch_max<uint8_t>
+               : element == ELEMENT_I8 ? launch_max<int8_t>
+                                       : NULL;
+    if (element != ELEMENT_F32)
         return NULL;
-    if (operation->kind == OPERATION_POOL) {
-        bool has_indices = operation->pool.kind == POOL_MAX && (outputs[1].data || outputs[1].rank > 0);
-        return operation->pool.kind == POOL_LP || has_indices ? NULL : launch_pool;
-    }
+    if (operation->kind == OPERATION_POOL)
+        return launch_pool;
     if (operation->kind == OPERATION_CONV_TRANSPOSE)
         return launch_transposed;
     return operation->kind == OPERATION_CONV && is_depthwise(operation, &inputs[0], &outputs[0]) ? launch_depthwise

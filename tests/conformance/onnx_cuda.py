@@ -34,7 +34,6 @@ QUANTIZED = "products of 8-bit integers are for the CPU, as precision int8 is"
 LACKING = {
     "ConvInteger": (3, QUANTIZED),
     "MatMulInteger": (1, QUANTIZED),
-    "MaxPool": (3, "with a second output, the indices; of 8-bit integers"),
     "QLinearConv": (1, QUANTIZED),
     "QLinearMatMul": (2, QUANTIZED),
 }

@@ -365,8 +365,8 @@ static void reductions(void) {
         made = reduction(kind, kernel_case_view(ELEMENT_F32, {3, 0, 2}), 2);
         kernel_case_check(&made, TOLERANCE);
     }
-    for (enum reduce_kind kind : {REDUCE_SUM, REDUCE_MAX, REDUCE_MIN})
-        for (enum element element : {ELEMENT_I64, ELEMENT_I32})
+    for (enum reduce_kind kind : kinds)
+        for (enum element element : {ELEMENT_I64, ELEMENT_I32, ELEMENT_I8, ELEMENT_U8})
             for (uint32_t axes = 0; axes < 8; axes++) {
                 struct kernel_case made = reduction(kind, kernel_case_view(element, {3, 70, 5}), axes);
                 kernel_case_check(&made, 0);

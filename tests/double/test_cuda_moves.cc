@@ -253,16 +253,34 @@ static struct view result_of(const struct window *window, const struct view *x, 
 
 static void pools(void) {
     for (const struct window &window : windows)
-        for (int choice = 0; choice < 3; choice++) {
+        for (int choice = 0; choice < 4; choice++) {
             struct view none = {}, x = image_of(&window, 2, 3), y = result_of(&window, &x, 3);
             struct kernel_case made = make(OPERATION_POOL, {x}, {y, none});
             made.operation.pool.window = window;
-            made.operation.pool.kind = choice == 0 ? POOL_MAX : POOL_AVERAGE;
+            made.operation.pool.kind = choice == 0 ? POOL_MAX : choice == 3 ? POOL_LP : POOL_AVERAGE;
             made.operation.pool.count_padding = choice == 2;
+            made.operation.pool.p = 3;
             ((float *)x.data)[5] = NAN;
-            kernel_case_check(&made, choice == 0 ? 0 : 1e-6f);
+            kernel_case_check(&made, choice == 0 ? 0 : choice == 3 ? 5e-6f : 1e-6f);
             kernel_case_check_rows(&made, 1);
         }
+}
+
+static void greatest_with_their_places(void) {
+    for (const struct window &window : windows)
+        for (enum element element : {ELEMENT_F32, ELEMENT_U8, ELEMENT_I8})
+            for (bool columns : {false, true}) {
+                struct view floats = image_of(&window, 2, 3), y = result_of(&window, &floats, 3);
+                struct kernel_case made =
+                    make(OPERATION_POOL, {element == ELEMENT_F32 ? floats : kernel_case_like(&floats, element)},
+                         {kernel_case_like(&y, element), kernel_case_like(&y, ELEMENT_I64)});
+                made.operation.pool.window = window;
+                made.operation.pool.kind = POOL_MAX;
+                made.operation.pool.column_major = columns;
+                if (element == ELEMENT_F32)
+                    ((float *)floats.data)[7] = NAN;
+                kernel_case_check(&made, 0);
+            }
 }
 
 static struct view weights_of(const struct window *window, size_t outputs, size_t channels) {
@@ -402,11 +420,10 @@ static void refusals(void) {
     made.operation.kind = OPERATION_POOL;
     made.operation.pool.window = windows[2];
     KERNEL_CASE_ASSERT(!lacks());
-    made.outputs[1] = kernel_case_like(&x, ELEMENT_I64);
+    made.operation.pool.kind = POOL_AVERAGE;
+    made.inputs[0] = half;
     KERNEL_CASE_ASSERT(lacks());
-    made.outputs[1] = none;
-    made.operation.pool.kind = POOL_LP;
-    KERNEL_CASE_ASSERT(lacks());
+    made.inputs[0] = x;
     made.operation = {};
     made.operation.kind = OPERATION_CONV;
     made.operation.window = windows[2];
@@ -430,6 +447,7 @@ static const struct kernel_case_test tests[] = {
     {"gathers take negative indices from the end and give zeros where they are out of range", gathers},
     {"resizing finds the nearest element exactly and blends linearly and cubically", resizes},
     {"pools over one to three dimensions agree, a row alone too", pools},
+    {"the greatest under a window is told with its place", greatest_with_their_places},
     {"depthwise convolutions agree with bias, sum and activation, a row alone too", depthwise},
     {"transposed convolutions agree, with and without bias, a row alone too", transposed},
     {"columns, products and placed pixels make any convolution", convolutions},
