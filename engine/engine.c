@@ -256,7 +256,7 @@ void engine_status(struct engine *engine, struct engine_status *out) {
         .queued_rows = load.queued_rows,
         .running_rows = load.running_rows,
         .stuck = is_stuck(engine, &load, 1, now_ns),
-        .stuck_for_good = is_stuck(engine, &load, STUCK_FOR_GOOD, now_ns),
+        .stuck_for_good = engine->inventory.devices[0]->bus_id[0] && is_stuck(engine, &load, STUCK_FOR_GOOD, now_ns),
     };
 }
 

@@ -116,7 +116,7 @@ struct engine_status {
     int cpu_threads; /* of one batch on the CPU: as configured, or what the process may use */
     uint32_t queued_jobs, queued_rows, running_rows;
     bool stuck;          /* a batch has run longer than watchdog_ns and far longer than expected */
-    bool stuck_for_good; /* twice as long: only the process's end frees its device */
+    bool stuck_for_good; /* twice as long, on a GPU: only the process's end frees it (a CPU ends every batch) */
 };
 void engine_status(struct engine *engine, struct engine_status *out);
 
