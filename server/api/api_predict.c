@@ -1,4 +1,5 @@
 /* POST /predict: body to tensors, tensors to the engine, results to the answer. */
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -7,6 +8,7 @@
 #include "server/api/api.h"
 #include "server/api/media.h"
 #include "server/api/prediction.h"
+#include "server/api/protocol.h"
 #include "server/api/urgency.h"
 #include "server/codec/codec.h"
 #include "server/codec/inflate.h"
@@ -80,7 +82,8 @@ static enum weir_status open_inflater(struct prediction *prediction, enum media_
 
 /* What the head says of a request, before anything is allocated for it. */
 struct ask {
-    enum codec_format format, answer_format;
+    struct decoder_options body; /* format and what belongs to it */
+    enum codec_format answer_format;
     enum media_coding coding;
     struct job job; /* version, dims (one row: they are not known yet), deadline and priority */
     struct catalog_choice choice;
@@ -105,12 +108,13 @@ static void begin(struct exchange *exchange, const struct request *request, stru
     prediction->job.priority = ask->job.priority;
     prediction->wait_ns = ask->wait_ns;
     prediction->chunked = request->framing.chunked;
+    prediction->protocol = exchange->handler->kind;
     prediction->answer_format = ask->answer_format;
     exchange->call = prediction;
-    struct decoder_options options = {.format = ask->format,
-                                      .signature = engine_describe(prediction->choice.version).signature,
-                                      .body_bytes = (size_t)request->framing.content_length,
-                                      .max_rows = atomic_load(&api->max_request_rows)};
+    struct decoder_options options = ask->body;
+    options.signature = engine_describe(prediction->choice.version).signature;
+    options.body_bytes = (size_t)request->framing.content_length;
+    options.max_rows = atomic_load(&api->max_request_rows);
     enum weir_status status = open_inflater(prediction, ask->coding, &err);
     if (status == WEIR_OK)
         status = decoder_open(&options, &prediction->decoder, &err);
@@ -138,7 +142,7 @@ static enum weir_status read_ask(struct exchange *exchange, const struct request
     int64_t margin_ns = answer_ns < (double)timeout_ns / 4 ? (int64_t)answer_ns : timeout_ns / 4;
     ask->job.dims = (struct tensor_dims){.rows = 1};
     ask->job.deadline_ns = exchange->head_ns + timeout_ns - margin_ns;
-    ask->answer_format = media_answer_format(request, ask->format);
+    ask->answer_format = media_answer_format(request, ask->body.format);
     exchange_set_deadline(exchange, exchange->head_ns + timeout_ns);
     return WEIR_OK;
 }
@@ -164,7 +168,14 @@ static enum weir_status choose_version(struct exchange *exchange, const struct r
     char header[CATALOG_HEADER_BYTES], text[VERSION_BYTES];
     if (wanted.model < 0)
         return weir_fail(err, WEIR_NOT_FOUND, "there is no model \"%s\"", name);
-    if (version) {
+    const struct protocol *protocol = exchange->handler->kind;
+    if (exchange->captures[1][0]) { /* the path's version goes before the header's */
+        wanted.version = exchange->captures[1];
+        enum weir_status status =
+            protocol->read_version ? protocol->read_version(exchange->captures[1], &wanted.version, err) : WEIR_OK;
+        if (status != WEIR_OK)
+            return status;
+    } else if (version) {
         size_t size = version->value_size < sizeof text - 1 ? version->value_size : sizeof text - 1;
         memcpy(text, version->value, size);
         text[size] = 0;
@@ -182,8 +193,23 @@ static enum weir_status choose_version(struct exchange *exchange, const struct r
     return status;
 }
 
+static enum weir_status read_format(struct exchange *exchange, const struct request *request, struct ask *ask,
+                                    struct weir_error *err) {
+    const struct protocol *protocol = exchange->handler->kind;
+    enum weir_status status = protocol->read_head ? protocol->read_head(request, &ask->body, err)
+                                                  : media_request_format(request, &ask->body.format, err);
+    return status == WEIR_OK ? media_request_coding(request, &ask->coding, err) : status;
+}
+
+static void refuse_media(struct exchange *exchange, const struct weir_error *err) {
+    reply_error(exchange,
+                &(struct reply_error){
+                    .code = 415, .reason = REASON_MEDIA_TYPE, .headers = "Accept-Encoding: gzip, deflate\r\n"},
+                "%s", err->text);
+}
+
 /* Everything that can be refused is refused here, before the body is read. */
-static void head(struct exchange *exchange, const struct request *request) {
+void api_predict_head(struct exchange *exchange, const struct request *request) {
     struct api *api = exchange->context;
     uint64_t max_bytes = atomic_load_explicit(&api->max_body_bytes, memory_order_relaxed);
     struct weir_error err;
@@ -195,12 +221,11 @@ static void head(struct exchange *exchange, const struct request *request) {
     }
     exchange->model = engine_describe(ask.job.version).tag;
     const char *headers = api_headers(api, exchange->loop, ask.job.version);
-    if (media_request_format(request, &ask.format, &err) != WEIR_OK ||
-        media_request_coding(request, &ask.coding, &err) != WEIR_OK) {
-        reply_error(exchange,
-                    &(struct reply_error){
-                        .code = 415, .reason = REASON_MEDIA_TYPE, .headers = "Accept-Encoding: gzip, deflate\r\n"},
-                    "%s", err.text);
+    if (read_format(exchange, request, &ask, &err) != WEIR_OK) {
+        if (err.status == WEIR_UNSUPPORTED)
+            refuse_media(exchange, &err);
+        else
+            answer_error(exchange, &err, headers, 0);
     } else if (request->framing.content_length > max_bytes) {
         weir_fail(&err, WEIR_TOO_LARGE, "the body has %llu bytes, the limit is %llu",
                   (unsigned long long)request->framing.content_length, (unsigned long long)max_bytes);
@@ -220,7 +245,7 @@ static enum weir_status feed_decoder(void *context, const char *bytes, size_t si
     return status == WEIR_OK ? decoder_feed(prediction->decoder, bytes, size, err) : status;
 }
 
-static void body(struct exchange *exchange, const char *bytes, size_t size) {
+void api_predict_body(struct exchange *exchange, const char *bytes, size_t size) {
     struct prediction *prediction = exchange->call;
     struct weir_error err;
     enum weir_status status = WEIR_OK;
@@ -243,7 +268,20 @@ static void job_done(struct job *job) {
     mailbox_post(&prediction->loop->mailbox, &prediction->mail);
 }
 
-static void end(struct exchange *exchange) {
+/* What the body says of deadline and priority goes with what the head said: the shorter, and the more modest. */
+static void take_wishes(struct prediction *prediction) {
+    const struct wishes *wishes = &prediction->decoded.wishes;
+    struct exchange *exchange = prediction->exchange;
+    int64_t at_ns = exchange->head_ns + wishes->timeout_us * CLOCK_NS_PER_US;
+    if (wishes->timeout_us > 0 && at_ns < exchange->deadline_ns) {
+        prediction->job.deadline_ns -= exchange->deadline_ns - at_ns;
+        exchange_set_deadline(exchange, at_ns);
+    }
+    if (wishes->priority > 1 && prediction->job.priority == JOB_NORMAL)
+        prediction->job.priority = JOB_LOW;
+}
+
+void api_predict_end(struct exchange *exchange) {
     struct prediction *prediction = exchange->call;
     struct api *api = prediction->api;
     struct job *job = &prediction->job;
@@ -263,6 +301,7 @@ static void end(struct exchange *exchange) {
         job->version = prediction->choice.version;
         job->dims = prediction->decoded.dims;
         job->inputs = prediction->decoded.inputs;
+        take_wishes(prediction);
         job->done = job_done;
         job->owner = prediction;
         status = prediction_allocate_outputs(prediction, &err);
@@ -325,17 +364,21 @@ static enum weir_status fail_of_job(const struct job *job, struct weir_error *er
     }
 }
 
-static enum weir_status encode(struct prediction *prediction, struct bytes *out, struct weir_error *err) {
+static enum weir_status encode(struct prediction *prediction, struct protocol_answer *answer, struct weir_error *err) {
     const struct signature *signature = engine_describe(prediction->choice.version).signature;
     struct job *job = &prediction->job;
     if (job->status != WEIR_OK)
         return fail_of_job(job, err);
     enum weir_status status = prediction_hold_outputs(prediction, err);
-    out->size = 0;
-    out->failed = false;
-    return status == WEIR_OK
-               ? codec_encode(prediction->answer_format, signature, job->dims.rows, job->outputs, out, err)
-               : status;
+    answer->body->size = 0;
+    answer->body->failed = false;
+    answer->headers[0] = 0;
+    if (status != WEIR_OK)
+        return status;
+    if (prediction->protocol->encode)
+        return prediction->protocol->encode(prediction, answer, err);
+    answer->content_type = media_content_type(prediction->answer_format);
+    return codec_encode(prediction->answer_format, signature, job->dims.rows, job->outputs, answer->body, err);
 }
 
 static void answer(struct prediction *prediction) {
@@ -345,16 +388,20 @@ static void answer(struct prediction *prediction) {
     struct bytes *body_bytes = &loop->scratch;
     struct api_loop *mine = &prediction->api->loops[loop->index];
     int64_t finished_ns = prediction->job.finished_ns;
-    enum weir_status status = encode(prediction, body_bytes, &err);
+    struct protocol_answer written = {.body = body_bytes};
+    char headers[API_HEADERS_BYTES + PROTOCOL_HEADERS_BYTES];
+    enum weir_status status = encode(prediction, &written, &err);
     prediction_note(prediction, status);
     if (status != WEIR_OK) {
         fail(prediction, &err);
         return;
     }
+    snprintf(headers, sizeof headers, "%s%s",
+             api_headers(prediction->api, prediction->loop, prediction->choice.version), written.headers);
     struct reply reply = {.code = 200,
                           .reason = REASON_OK,
-                          .content_type = media_content_type(prediction->answer_format),
-                          .headers = api_headers(prediction->api, prediction->loop, prediction->choice.version),
+                          .content_type = written.content_type,
+                          .headers = headers,
                           .body = body_bytes->data,
                           .body_size = body_bytes->size,
                           .hold = hold_answer,
@@ -401,7 +448,7 @@ static void abandon(struct prediction *prediction) {
         prediction_release(prediction);
 }
 
-static void late(struct exchange *exchange) {
+void api_predict_late(struct exchange *exchange) {
     struct prediction *prediction = exchange->call;
     exchange->call = NULL;
     if (prediction->job.owner)
@@ -410,15 +457,13 @@ static void late(struct exchange *exchange) {
     abandon(prediction);
 }
 
-static void gone(struct exchange *exchange) {
+void api_predict_gone(struct exchange *exchange) {
     if (exchange->call)
         abandon(exchange->call);
     exchange->call = NULL;
 }
 
-#define PREDICTS(name)                                                                                                 \
-    .route = (name), .methods = METHOD_POST, .allow = "POST, OPTIONS", .head = head, .body = body, .end = end,         \
-    .late = late, .gone = gone
+static const struct protocol own = {.encode = NULL}; /* Content-Type and Accept decide */
 
-const struct handler api_predict_handler = {PREDICTS(ROUTE_PREDICT)};
-const struct handler api_model_predict_handler = {PREDICTS(ROUTE_MODEL_PREDICT)};
+const struct handler api_predict_handler = {.route = ROUTE_PREDICT, PROTOCOL_HANDLER, .kind = &own};
+const struct handler api_model_predict_handler = {.route = ROUTE_MODEL_PREDICT, PROTOCOL_HANDLER, .kind = &own};

@@ -14,6 +14,7 @@
 struct api;
 struct exchange;
 struct loop;
+struct protocol;
 
 /* It lives until its job is home, also when nobody waits for it any more, and until it has been compared. */
 struct prediction {
@@ -27,7 +28,8 @@ struct prediction {
     struct decoder *decoder;
     struct inflater *inflater;
     struct decoded decoded;
-    enum codec_format answer_format;
+    const struct protocol *protocol;
+    enum codec_format answer_format; /* where the protocol leaves it open */
     uint64_t
         held_bytes;  /* held in admission: of the body, inflated if it was compressed, and of the answer's tensors */
     int64_t wait_ns; /* for its turn, when the head came */

@@ -31,10 +31,17 @@ void decoder_close(struct decoder *decoder) {
         decoder->kind->close(decoder);
 }
 
+void wishes_release(struct wishes *wishes) {
+    free(wishes->id);
+    free(wishes->outputs);
+    *wishes = (struct wishes){.id = NULL};
+}
+
 void decoded_release(struct decoded *decoded, int input_count) {
     for (int i = 0; decoded->inputs && i < input_count; i++)
         free(decoded->inputs[i].data);
     free(decoded->inputs);
+    wishes_release(&decoded->wishes);
     memset(decoded, 0, sizeof *decoded);
 }
 

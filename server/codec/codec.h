@@ -2,6 +2,7 @@
 #ifndef WEIR_SERVER_CODEC_CODEC_H
 #define WEIR_SERVER_CODEC_CODEC_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -22,12 +23,31 @@ struct decoder_options {
     const struct signature *signature; /* must outlive the decoder */
     size_t body_bytes;                 /* announced length, a hint for the first allocation; 0 if unknown */
     uint32_t max_rows;                 /* more is TOO_LARGE; UINT32_MAX for no limit of its own */
+    size_t json_bytes;                 /* V2: where bytes follow the JSON; SIZE_MAX: nowhere */
 };
+
+/* What a body asks for besides its tensors, in protocols that have it. Begins as zeros. */
+struct wishes {
+    char *id; /* to be given back with the answer; NULL: none */
+    size_t id_size;
+    bool columns;       /* V1: "inputs" came, so "outputs" goes */
+    bool binary;        /* V2: outputs that are not named go as bytes */
+    int64_t timeout_us; /* 0: not said */
+    uint64_t priority;  /* 0: not said; 1 is the highest */
+    struct wish {
+        int output; /* index in the signature */
+        bool binary;
+        uint32_t classes; /* V2's classification: how many; 0: the tensor itself */
+    } * outputs;          /* NULL: all of them, in the signature's order */
+    int output_count;
+};
+void wishes_release(struct wishes *wishes);
 
 /* The tensors of one finished body. Each data is one malloc'd block, as is the array. */
 struct decoded {
     struct tensor_dims dims;   /* rows, and the free sizes; 0 for those that no input has */
     struct job_tensor *inputs; /* signature->input_count of them */
+    struct wishes wishes;
 };
 
 /* Errors: UNSUPPORTED (a signature this format cannot carry), NO_MEMORY. Owner: the caller, by decoder_close. */

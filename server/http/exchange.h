@@ -58,6 +58,7 @@ struct handler {
     /* Nobody waits for the answer any more, or the body cannot be completed: let go of all that belongs to exchange,
      * and do not touch it again. */
     void (*gone)(struct exchange *exchange);
+    const void *kind; /* for handlers that share their functions */
 };
 
 struct exchange {
