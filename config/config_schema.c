@@ -1,12 +1,12 @@
 #include "config/config_schema.h"
 
-#include <ctype.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "config/config.h"
+#include "config/nearest.h"
 
 #define CHOICE(name, text) text,
 static const char *const device_choices[] = {CONFIG_DEVICE_LIST(CHOICE) NULL};
@@ -52,59 +52,12 @@ const struct config_key *config_schema_find(const char *name) {
     return NULL;
 }
 
-static char fold(char c) {
-    return c == '-' ? '_' : (char)tolower((unsigned char)c);
-}
-
-enum { LONGEST_NAME = 40 };
-
-/* Number of single-character edits between two names. Source: Wagner and Fischer's table, one row kept. */
-static size_t edit_distance(const char *from, const char *to) {
-    size_t row[LONGEST_NAME + 1];
-    size_t columns = strlen(to);
-    if (columns > LONGEST_NAME || strlen(from) > LONGEST_NAME)
-        return LONGEST_NAME;
-    for (size_t j = 0; j <= columns; j++)
-        row[j] = j;
-    for (size_t i = 1; from[i - 1]; i++) {
-        size_t diagonal = row[0];
-        row[0] = i;
-        for (size_t j = 1; j <= columns; j++) {
-            size_t above = row[j];
-            size_t best = diagonal + (fold(from[i - 1]) != to[j - 1]);
-            if (above + 1 < best)
-                best = above + 1;
-            if (row[j - 1] + 1 < best)
-                best = row[j - 1] + 1;
-            row[j] = best;
-            diagonal = above;
-        }
-    }
-    return row[columns];
-}
-
-static bool begins_with_folded(const char *text, const char *beginning) {
-    for (; *beginning; text++, beginning++)
-        if (*text != fold(*beginning))
-            return false;
-    return true;
-}
-
 const struct config_key *config_schema_nearest(const char *name) {
-    size_t length = strlen(name);
-    size_t least = length < 4 ? 2 : length < 9 ? 3 : 4; /* one more than the distance that still counts as near */
-    const struct config_key *nearest = NULL;
-    for (int i = 0; i < CONFIG_KEY_COUNT; i++) {
-        size_t distance = edit_distance(name, keys[i].name);
-        if (distance < least) {
-            least = distance;
-            nearest = &keys[i];
-        }
-    }
-    for (int i = 0; i < CONFIG_KEY_COUNT && !nearest && length >= 3; i++)
-        if (begins_with_folded(keys[i].name, name))
-            nearest = &keys[i];
-    return nearest;
+    const char *names[CONFIG_KEY_COUNT];
+    for (int i = 0; i < CONFIG_KEY_COUNT; i++)
+        names[i] = keys[i].name;
+    int nearest = nearest_find(name, names, CONFIG_KEY_COUNT);
+    return nearest < 0 ? NULL : &keys[nearest];
 }
 
 /* Reads the decimal digits at *text, without sign or leading zero. Returns false if there are none or they form no
