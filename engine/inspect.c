@@ -3,12 +3,28 @@
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 
 #include "engine/device/cuda_module.h"
 #include "engine/graph/describe.h"
 #include "engine/graph/operators.h"
 #include "engine/graph/plan.h"
 #include "engine/model/repository.h"
+#include "engine/seal.h"
+
+/* Whether the version is sealed. A file that was named alone has no seal. */
+static const char *remark_of(const char *model_path, const struct repository_version *version, char *text,
+                             size_t size) {
+    struct stat info;
+    text[0] = 0;
+    if (stat(model_path, &info) != 0 || !S_ISDIR(info.st_mode))
+        return text;
+    char *directory = strndup(version->path, (size_t)(strrchr(version->path, '/') - version->path));
+    if (directory)
+        seal_remark(directory, text, size);
+    free(directory);
+    return text;
+}
 
 enum weir_status inspect_versions(const char *model_path, const char *model_name, FILE *out, size_t *count,
                                   struct weir_error *err) {
@@ -18,8 +34,12 @@ enum weir_status inspect_versions(const char *model_path, const char *model_name
         return status;
     fprintf(out, "model %s: %zu %s\n", listing.name, listing.version_count,
             listing.version_count == 1 ? "version" : "versions");
-    for (size_t i = 0; i < listing.version_count; i++)
-        fprintf(out, "  version %" PRIu64 ": %s\n", listing.versions[i].number, listing.versions[i].path);
+    for (size_t i = 0; i < listing.version_count; i++) {
+        const struct repository_version *version = &listing.versions[i];
+        char remark[600];
+        fprintf(out, "  version %" PRIu64 ": %s%s\n", version->number, version->path,
+                remark_of(model_path, version, remark, sizeof remark));
+    }
     for (size_t i = 0; i < listing.remark_count; i++)
         fprintf(out, "  %s\n", listing.remarks[i]);
     *count = listing.version_count;
@@ -73,7 +93,9 @@ enum weir_status inspect_model(const char *model_path, const char *cuda_module, 
         goto out;
     }
     plan_describe(plan, text, size);
-    fprintf(out, "model %s, version %" PRIu64 ": %s\n%s", listing.name, newest->number, newest->path, text);
+    char remark[600];
+    fprintf(out, "model %s, version %" PRIu64 ": %s%s\n%s", listing.name, newest->number, newest->path,
+            remark_of(model_path, newest, remark, sizeof remark), text);
     put_devices(plan, cuda_module, out);
 out:
     free(text);

@@ -7,7 +7,8 @@
 
 #include "engine/status.h"
 
-/* Writes the model's name, its versions (newest first) and what was passed over, a line each, to out. *count is the
+/* Writes the model's name, its versions (newest first; whether they are sealed, and incomplete by their manifest's
+ * sizes) and what was passed over, a line each, to out. *count is the
  * number of versions. model_name may be NULL. Errors: those of repository_scan. */
 enum weir_status inspect_versions(const char *model_path, const char *model_name, FILE *out, size_t *count,
                                   struct weir_error *err) WEIR_CHECKED;
