@@ -206,7 +206,7 @@ static enum weir_status start(struct catalog *catalog, struct catalog_model *mod
     if (status == WEIR_OK)
         snprintf(order->text, sizeof order->text, "%s of version %" PRIu64 " beside %" PRIu64 ": %s",
                  rollout_kind_text(plan.kind), entry->number, model->stable->number,
-                 rollout_plan_steps_text(&plan, steps, sizeof steps));
+                 plan.step_count > 0 ? rollout_plan_steps_text(&plan, steps, sizeof steps) : "until it is ended");
     return status;
 }
 
@@ -254,8 +254,9 @@ static enum weir_status quick(struct catalog *catalog, struct catalog_model *mod
         return weir_fail(&order->error, WEIR_CONFLICT, "no rollout of %s is under way", model->name);
     order->version = model->rollout->plan.candidate;
     if (is_back) {
-        roll_back(catalog, model, order->reason[0] ? order->reason : "an operator took it back", order->text,
-                  sizeof order->text);
+        char text[sizeof order->text - sizeof "rolled back: "];
+        roll_back(catalog, model, order->reason[0] ? order->reason : "an operator took it back", text, sizeof text);
+        snprintf(order->text, sizeof order->text, "rolled back: %s", text);
         return WEIR_OK;
     }
     remember(catalog, model);

@@ -104,12 +104,21 @@ Test(changes, nothing_reaches_a_candidate_that_was_taken_back) {
     cr_assert_eq(catalog_case_request(&test, &anyone, &y), 2);
     snprintf(test.order.reason, sizeof test.order.reason, "it smells");
     cr_assert_eq(order(CATALOG_ROLL_BACK, 0), WEIR_OK);
+    cr_assert_str_eq(test.order.text, "rolled back: it smells");
     for (int i = 0; i < 50; i++)
         cr_assert_eq(catalog_case_request(&test, &anyone, &y), 1);
     cr_assert_eq(order(CATALOG_ROLL_BACK, 0), WEIR_OK, "asked twice");
     cr_assert_str_eq(view().last, "version 2 was rolled back: it smells");
     catalog_case_wait_state(&test, 2, "found");
     cr_assert(view().versions[0].rejected);
+}
+
+Test(changes, a_shadow_without_steps_is_told_to_have_no_end) {
+    model_files_version("2", 2, "N");
+    test.order.rollout.is_shadow = true;
+    test.order.rollout.shadow_percent = 20;
+    cr_assert_eq(order(CATALOG_START, 2), WEIR_OK, "%s", test.order.error.text);
+    cr_assert_str_eq(test.order.text, "shadow of version 2 beside 1: until it is ended");
 }
 
 Test(changes, a_paused_rollout_keeps_its_weight) {
