@@ -1,0 +1,239 @@
+#include "server/cli/http_client.h"
+
+#include <errno.h>
+#include <netdb.h>
+#include <poll.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include "engine/clock.h"
+
+enum { CONNECT_MS = 5000, FIRST_BYTES = 16384 };
+
+const char *http_client_read_target(const char *text, const char *fallback_port, struct http_target *out) {
+    bool bracketed = *text == '[';
+    const char *host = text + bracketed;
+    size_t host_length = strcspn(host, bracketed ? "]/" : ":/");
+    const char *rest = host + host_length;
+    if (bracketed && *rest++ != ']')
+        return NULL;
+    const char *port = fallback_port;
+    size_t port_length = strlen(port);
+    if (*rest == ':') {
+        port = rest + 1;
+        port_length = strspn(port, "0123456789");
+        rest = port + port_length;
+        if (port_length == 0)
+            return NULL;
+    }
+    if (host_length == 0 || host_length >= sizeof out->host || port_length > 5)
+        return NULL;
+    snprintf(out->host, sizeof out->host, "%.*s", (int)host_length, host);
+    snprintf(out->port, sizeof out->port, "%.*s", (int)port_length, port);
+    return strtol(out->port, NULL, 10) <= 65535 ? rest : NULL;
+}
+
+const char *http_client_authority(const struct http_target *target, char authority[HTTP_CLIENT_AUTHORITY_BYTES]) {
+    snprintf(authority, HTTP_CLIENT_AUTHORITY_BYTES, strchr(target->host, ':') ? "[%s]:%s" : "%s:%s", target->host,
+             target->port);
+    return authority;
+}
+
+/* Waits for events on fd until the deadline. Returns false, with errno set, if they do not come. */
+static bool wait_for(int fd, short events, int64_t deadline_ns) {
+    for (;;) {
+        int64_t left_ms = (deadline_ns - clock_now_ns()) / CLOCK_NS_PER_MS;
+        struct pollfd poller = {.fd = fd, .events = events};
+        int wait_ms = left_ms > 1000 * 1000 ? 1000 * 1000 : (int)left_ms;
+        int n = wait_ms > 0 ? poll(&poller, 1, wait_ms) : 0;
+        if (n > 0)
+            return true;
+        if (n == 0 && wait_ms < left_ms)
+            continue;
+        if (n == 0)
+            errno = ETIMEDOUT;
+        if (n == 0 || errno != EINTR)
+            return false;
+    }
+}
+
+/* Connects to the first address that answers. Returns the socket, or -1 with errno set. */
+static int connect_to(const struct addrinfo *address, int64_t deadline_ns) {
+    int fault = EHOSTUNREACH;
+    for (; address; address = address->ai_next) {
+        int fd = socket(address->ai_family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
+        socklen_t size = sizeof fault;
+        if (fd < 0) {
+            fault = errno;
+            continue;
+        }
+        if (connect(fd, address->ai_addr, address->ai_addrlen) == 0)
+            return fd;
+        fault = errno;
+        if (fault == EINPROGRESS) {
+            if (!wait_for(fd, POLLOUT, deadline_ns))
+                fault = errno;
+            else if (getsockopt(fd, SOL_SOCKET, SO_ERROR, &fault, &size) == 0 && fault == 0)
+                return fd;
+        }
+        close(fd);
+    }
+    errno = fault;
+    return -1;
+}
+
+static bool send_all(int fd, const char *data, size_t size, int64_t deadline_ns) {
+    while (size > 0) {
+        ssize_t n = send(fd, data, size, MSG_NOSIGNAL);
+        if (n > 0) {
+            data += n;
+            size -= (size_t)n;
+        } else if ((errno != EAGAIN && errno != EINTR) || !wait_for(fd, POLLOUT, deadline_ns)) {
+            return false;
+        }
+    }
+    return true;
+}
+
+/* What was read, and what it says of itself. */
+struct reading {
+    char *text;
+    size_t size, room, most;
+    size_t head_size;   /* with the empty line; 0: it has not come yet */
+    bool tells_length;  /* by Content-Length */
+    size_t body_length; /* if so */
+    bool has_ended;     /* the peer sends no more */
+};
+
+static void look_for_head(struct reading *reading) {
+    static const char name[] = "\r\ncontent-length:";
+    const char *end = strstr(reading->text, "\r\n\r\n");
+    if (!end)
+        return;
+    reading->head_size = (size_t)(end + 4 - reading->text);
+    const char *length = strcasestr(reading->text, name);
+    reading->tells_length = length && length < end;
+    if (reading->tells_length)
+        reading->body_length = strtoul(length + sizeof name - 1, NULL, 10);
+}
+
+static bool is_whole(const struct reading *reading) {
+    if (reading->head_size == 0)
+        return false;
+    return reading->tells_length ? reading->size - reading->head_size >= reading->body_length : reading->has_ended;
+}
+
+/* Makes room for more. Returns false, with errno set, if there is none. */
+static bool make_room(struct reading *reading) {
+    if (reading->size + 1 < reading->room)
+        return true;
+    size_t room = reading->room ? reading->room * 2 : FIRST_BYTES;
+    char *more = realloc(reading->text, room < reading->most + 1 ? room : reading->most + 1);
+    if (!more)
+        return false;
+    reading->text = more;
+    reading->room = room < reading->most + 1 ? room : reading->most + 1;
+    return true;
+}
+
+/* Reads up to the end of the answer, or to the most bytes. Returns false, with errno set, if not even a head came. */
+static bool read_answer(int fd, struct reading *reading, int64_t deadline_ns) {
+    errno = 0;
+    while (!is_whole(reading) && reading->size < reading->most) {
+        if (!make_room(reading))
+            break;
+        ssize_t n = recv(fd, reading->text + reading->size, reading->room - 1 - reading->size, 0);
+        if (n < 0 && (errno == EAGAIN || errno == EINTR)) {
+            if (wait_for(fd, POLLIN, deadline_ns))
+                continue;
+            break;
+        }
+        if (n <= 0) {
+            reading->has_ended = n == 0;
+            errno = n == 0 ? ECONNRESET : errno;
+            break;
+        }
+        reading->size += (size_t)n;
+        reading->text[reading->size] = 0;
+        if (reading->head_size == 0)
+            look_for_head(reading);
+    }
+    return reading->head_size > 0;
+}
+
+/* Writes the request. Returns NULL if there is no memory. */
+static char *write_request(const struct http_question *question, const char *authority, size_t *size) {
+    const char *body = question->body ? question->body : "";
+    size_t room = strlen(question->path) + strlen(authority) + strlen(body) + 256;
+    char *request = malloc(room);
+    if (!request)
+        return NULL;
+    int used = snprintf(request, room, "%s %s HTTP/1.1\r\nHost: %s\r\nConnection: close\r\n", question->method,
+                        question->path, authority);
+    if (strcmp(question->method, "POST") == 0)
+        used += snprintf(request + used, room - (size_t)used,
+                         "Content-Type: application/json\r\nContent-Length: %zu\r\n", strlen(body));
+    used += snprintf(request + used, room - (size_t)used, "\r\n%s", body);
+    *size = (size_t)used;
+    return request;
+}
+
+/* Sends the request and reads the answer. Returns false, with errno set. */
+static bool exchange(const struct http_question *question, const struct addrinfo *addresses, const char *authority,
+                     struct reading *reading) {
+    int64_t limit_ns = (int64_t)(question->limit_ms > 0 ? question->limit_ms : CONNECT_MS) * CLOCK_NS_PER_MS;
+    int64_t deadline_ns = clock_now_ns() + limit_ns;
+    size_t size = 0;
+    char *request = write_request(question, authority, &size);
+    int fd = request ? connect_to(addresses, deadline_ns) : -1;
+    if (fd >= 0 && question->limit_ms == 0)
+        deadline_ns = INT64_MAX;
+    bool good = fd >= 0 && send_all(fd, request, size, deadline_ns) && read_answer(fd, reading, deadline_ns);
+    int fault = errno;
+    free(request);
+    if (fd >= 0)
+        close(fd);
+    errno = fault;
+    return good;
+}
+
+bool http_client_ask(const struct http_question *question, struct http_answer *out) {
+    char authority[HTTP_CLIENT_AUTHORITY_BYTES];
+    const struct http_target *target = question->target;
+    struct addrinfo hints = {.ai_family = AF_UNSPEC, .ai_socktype = SOCK_STREAM, .ai_flags = AI_NUMERICSERV};
+    struct addrinfo *addresses = NULL;
+    struct reading reading = {.most = question->most_bytes};
+    int status = 0;
+    int fault = getaddrinfo(target->host, target->port, &hints, &addresses);
+    if (fault != 0) {
+        fprintf(stderr, "weir: %s: %s\n", target->host, gai_strerror(fault));
+        return false;
+    }
+    http_client_authority(target, authority);
+    if (!exchange(question, addresses, authority, &reading)) {
+        fprintf(stderr, "weir: %s: %s\n", authority, strerror(errno));
+    } else if (sscanf(reading.text, "HTTP/1.%*1[01] %3d", &status) != 1 || status < 100) {
+        fprintf(stderr, "weir: %s: does not speak HTTP\n", authority);
+        status = 0;
+    }
+    freeaddrinfo(addresses);
+    if (status == 0) {
+        free(reading.text);
+        return false;
+    }
+    *out = (struct http_answer){.status = status,
+                                .is_whole = is_whole(&reading),
+                                .text = reading.text,
+                                .body = reading.text + reading.head_size,
+                                .body_size = reading.size - reading.head_size};
+    return true;
+}
+
+void http_client_release(struct http_answer *answer) {
+    free(answer->text);
+    *answer = (struct http_answer){.status = 0};
+}
