@@ -74,4 +74,5 @@ const struct command command_check = {
     "\n"
     "exit: 0 fine, 2 the configuration is wrong\n",
     run,
+    NULL,
 };

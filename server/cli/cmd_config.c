@@ -48,4 +48,5 @@ const struct command command_config = {
     "\n"
     "  --markdown    as a Markdown table\n",
     run,
+    NULL,
 };

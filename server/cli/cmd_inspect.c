@@ -40,4 +40,5 @@ const struct command command_inspect = {
     "\n"
     "exit: 0 done, 2 usage, 3 the model cannot be served (the reason is printed)\n",
     run,
+    NULL,
 };

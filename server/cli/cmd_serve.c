@@ -67,4 +67,5 @@ const struct command command_serve = {
     "\n"
     "exit: 0 done, 2 usage or configuration, 3 model, 4 device, 5 listener or file\n",
     run,
+    NULL,
 };

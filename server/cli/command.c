@@ -6,10 +6,11 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "config/nearest.h"
 #include "server/exit_code.h"
 
 static const struct command *const commands[] = {
-    &command_serve, &command_check, &command_inspect, &command_health, &command_config,
+    &command_serve, &command_check, &command_inspect, &command_models, &command_health, &command_config,
 };
 enum { COMMAND_COUNT = sizeof commands / sizeof commands[0] };
 
@@ -30,21 +31,20 @@ static void print_help(FILE *out) {
 }
 
 static int unknown_command(const char *name) {
-    const char *nearest = NULL;
-    size_t most = 1; /* letters that agree at the beginning; two are a hint */
-    for (int i = 0; i < COMMAND_COUNT; i++) {
-        size_t same = 0;
-        while (name[same] && name[same] == commands[i]->name[same])
-            same++;
-        if (same > most) {
-            most = same;
-            nearest = commands[i]->name;
-        }
-    }
-    fprintf(stderr, "weir: unknown command \"%.40s\"%s%s%s\n\n", name, nearest ? ", did you mean " : "",
-            nearest ? nearest : "", nearest ? "?" : "");
+    const char *names[COMMAND_COUNT];
+    for (int i = 0; i < COMMAND_COUNT; i++)
+        names[i] = commands[i]->name;
+    int nearest = nearest_find(name, names, COMMAND_COUNT);
+    fprintf(stderr, "weir: unknown command \"%.40s\"%s%s%s\n\n", name, nearest >= 0 ? ", did you mean " : "",
+            nearest >= 0 ? names[nearest] : "", nearest >= 0 ? "?" : "");
     print_help(stderr);
     return EXIT_CODE_USAGE;
+}
+
+/* Some commands have more to explain than one screen holds. */
+static const char *help_of(const struct command *command, int argc, char **argv) {
+    const char *more = command->more_help ? command->more_help(argc, argv) : NULL;
+    return more ? more : command->help;
 }
 
 static int help(int argc, char **argv) {
@@ -52,7 +52,7 @@ static int help(int argc, char **argv) {
     if (argc > 0 && !command)
         return unknown_command(argv[0]);
     if (command)
-        fputs(command->help, stdout);
+        fputs(help_of(command, argc - 1, argv + 1), stdout);
     else
         print_help(stdout);
     return EXIT_CODE_DONE;
@@ -83,7 +83,7 @@ static int dispatch(int argc, char **argv) {
     if (!command)
         return unknown_command(name);
     if (asks_for_help(argc, argv)) {
-        fputs(command->help, stdout);
+        fputs(help_of(command, argc, argv), stdout);
         return EXIT_CODE_DONE;
     }
     return command->run(argc, argv);

@@ -6,17 +6,20 @@
 
 #include "config/config.h"
 
-/* run gets what follows the name of the command and returns an exit code (server/exit_code.h). */
+/* run gets what follows the name of the command and returns an exit code (server/exit_code.h). more_help, which may be
+ * NULL, returns the help of what the arguments name, or NULL where the command's own explains them. */
 struct command {
     const char *name;
     const char *summary;
     const char *help;
     int (*run)(int argc, char **argv);
+    const char *(*more_help)(int argc, char **argv);
 };
 
 extern const struct command command_serve;
 extern const struct command command_check;
 extern const struct command command_inspect;
+extern const struct command command_models;
 extern const struct command command_health;
 extern const struct command command_config;
 
