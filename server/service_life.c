@@ -17,6 +17,7 @@
 
 enum {
     DRAIN_LOOK_MS = 10,
+    GIVE_UP_MS = 50,         /* between the last answers and the end */
     LOST_DELAY_MS = 250,     /* a lost device's service still says so for this long, unless drain_delay is shorter */
     WATCHDOG_LOOKS = 4,      /* in the time after which a batch is stuck */
     WATCHDOG_MOST_MS = 1000, /* between two looks */
@@ -27,7 +28,7 @@ struct order {
     struct mail mail;
     struct service *service;
     struct loop *loop;
-    enum { ORDER_OPTIONS, ORDER_LEAVE, ORDER_DRAIN, ORDER_STOP } what;
+    enum { ORDER_OPTIONS, ORDER_LEAVE, ORDER_DRAIN, ORDER_GIVE_UP, ORDER_STOP } what;
     struct loop_options options;
 };
 
@@ -46,6 +47,9 @@ static void deliver_order(struct mail *mail) {
             for (int i = 0; i < order->service->listener_count; i++)
                 listener_finish(&order->service->listeners[i]);
         conn_drain(loop);
+        break;
+    case ORDER_GIVE_UP:
+        conn_give_up(loop);
         break;
     case ORDER_STOP:
         loop_stop(loop);
@@ -226,6 +230,13 @@ static void leave(struct service *service, int64_t delay_ns) {
     set_timer(service, delay_ns);
 }
 
+/* The time is up: who still waits is told so, and gets a moment to hear it. */
+static void give_up(struct service *service) {
+    service->gives_up = true;
+    order_all(service, &(struct order){.what = ORDER_GIVE_UP});
+    set_timer(service, GIVE_UP_MS * INT64_C(1000000));
+}
+
 static void timer_ready(evutil_socket_t fd, short what, void *context) {
     struct service *service = context;
     (void)fd;
@@ -236,8 +247,10 @@ static void timer_ready(evutil_socket_t fd, short what, void *context) {
         if (atomic_load(&service->connections.open) == 0 && atomic_load(&service->ops_connections.open) == 0 &&
             (atomic_load(&service->api.admission.slots) == 0 || service->stuck))
             end(service, service->stuck ? "stuck" : "clean");
-        else if (clock_now_ns() - service->drain_began_ns >= service->drain_timeout_ns)
+        else if (clock_now_ns() - service->drain_began_ns >= service->drain_timeout_ns && service->gives_up)
             end(service, "timeout");
+        else if (clock_now_ns() - service->drain_began_ns >= service->drain_timeout_ns)
+            give_up(service);
         else
             set_timer(service, DRAIN_LOOK_MS * INT64_C(1000000));
     }

@@ -63,6 +63,7 @@ struct service {
     int64_t drain_timeout_ns;
     int64_t drain_began_ns;
     bool stuck;          /* a batch has run for too long, and was complained of */
+    bool gives_up;       /* the drain took too long: requests were answered without their results */
     bool abandons_batch; /* the end does not wait for what runs on a device */
 };
 

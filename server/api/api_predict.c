@@ -340,13 +340,15 @@ static void note_answer(struct api_loop *mine, int64_t took_ns) {
     mine->answer_ns += (double)took_ns > mine->answer_ns ? step * 0.99 : -step * 0.01;
 }
 
-static void answer_late(struct exchange *exchange, struct prediction *prediction) {
+/* The answer is not waited for: its deadline passed, or the server stops. */
+static void answer_late(struct exchange *exchange, struct prediction *prediction, bool late) {
     reply_error(
         exchange,
-        &(struct reply_error){.code = 504,
-                              .reason = REASON_DEADLINE,
+        &(struct reply_error){.code = late ? 504 : 503,
+                              .reason = late ? REASON_DEADLINE : REASON_DRAINING,
+                              .retry_after_ms = late ? 0 : 1000,
                               .headers = api_headers(prediction->api, prediction->loop, prediction->choice.version)},
-        "the deadline passed before the answer was ready");
+        late ? "the deadline passed before the answer was ready" : "the server stops before the answer is ready");
 }
 
 /* Why the engine did not run the job, for the client. Sizes that the model does not take are the request's fault. */
@@ -430,7 +432,7 @@ static void job_home(struct mail *mail) {
         exchange->call = NULL;
         prediction->exchange = NULL;
         prediction_note(prediction, WEIR_DEADLINE);
-        answer_late(exchange, prediction);
+        answer_late(exchange, prediction, true);
     }
     if (prediction->exchange) {
         answer(prediction);
@@ -450,10 +452,11 @@ static void abandon(struct prediction *prediction) {
 
 void api_predict_late(struct exchange *exchange) {
     struct prediction *prediction = exchange->call;
+    bool late = prediction->loop->now_ns >= exchange->deadline_ns;
     exchange->call = NULL;
     if (prediction->job.owner)
-        prediction_note(prediction, WEIR_DEADLINE);
-    answer_late(exchange, prediction);
+        prediction_note(prediction, late ? WEIR_DEADLINE : WEIR_DRAINING);
+    answer_late(exchange, prediction, late);
     abandon(prediction);
 }
 

@@ -261,6 +261,14 @@ void conn_drain(struct loop *loop) {
     }
 }
 
+void conn_give_up(struct loop *loop) {
+    for (struct conn *conn = loop->conns, *next; conn; conn = next) {
+        next = conn->next;
+        if (conn->state == CONN_WAIT && conn->exchange.handler->late)
+            conn->exchange.handler->late(&conn->exchange);
+    }
+}
+
 void conn_deadline_passed(struct deadline *deadline, struct loop *loop) {
     struct conn *conn = (struct conn *)((char *)deadline - offsetof(struct conn, deadline));
     assert(conn->loop == loop);

@@ -75,6 +75,9 @@ void conn_close(struct conn *conn);
 /* Closes every connection of the loop that owes nothing; the others close after their answer. */
 void conn_drain(struct loop *loop);
 
+/* Has every request that waits for its answer answered now, without it. */
+void conn_give_up(struct loop *loop);
+
 /* Works on for a while on bodies that are read at a pace. At the end of a turn. */
 void conn_resume_paced(struct loop *loop);
 

@@ -53,7 +53,7 @@ struct handler {
     void (*body)(struct exchange *exchange, const char *bytes, size_t size);
     /* The body is complete. */
     void (*end)(struct exchange *exchange);
-    /* The deadline of exchange_set_deadline passed after the body was complete: reply now. */
+    /* The deadline of exchange_set_deadline passed after the body was complete, or the server stops: reply now. */
     void (*late)(struct exchange *exchange);
     /* Nobody waits for the answer any more, or the body cannot be completed: let go of all that belongs to exchange,
      * and do not touch it again. */

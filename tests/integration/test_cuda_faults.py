@@ -128,6 +128,18 @@ class Faults(unittest.TestCase):
                 self.assertEqual(server.wait_exit(10), 0)
             os.remove(os.path.join(self.folder, "now"))
 
+    def test_who_waits_longer_than_the_stop_may_take_is_answered(self):
+        with self.server("hang_operation=product:1", timeout_ms=60000, drain_timeout_ms=600) as server:
+            self.go_wrong()
+
+            def stop():
+                eventually(lambda: server.metrics().total("weir_in_flight_requests") == 8, what="requests that wait")
+                server.send_signal(signal.SIGTERM)
+
+            answers = run_at_once([*[lambda: server.predict(ROW)] * 8, stop])[:8]
+            self.assertEqual([(answer.status, answer.json()["reason"]) for answer in answers], [(503, "draining")] * 8)
+            self.assertEqual(server.wait_exit(10), 0)
+
     def test_one_of_two_devices_is_lost_and_the_other_serves_the_queue(self):
         options = {"gpu_count": 2, "batch_size": 2, "admission": "fifo", "timeout_ms": 60000}
         with self.server("devices=2 delay_us=5000 fail_operation=product:1:719", 75, **options) as server:
