@@ -171,6 +171,22 @@ static enum weir_status read_dictionary(struct cursor cursor, enum npy_void two_
     return WEIR_OK;
 }
 
+size_t npy_head_need(const void *bytes, size_t size) {
+    const unsigned char *head = bytes;
+    if (size > 0 && memcmp(head, MAGIC, size < MAGIC_BYTES ? size : MAGIC_BYTES) != 0)
+        return size;
+    if (size < 10)
+        return 10;
+    if (head[6] == 1)
+        return 10 + ((size_t)head[8] | (size_t)head[9] << 8);
+    if (head[6] < 1 || head[6] > 3)
+        return size;
+    if (size < 12)
+        return 12;
+    size_t length = (size_t)head[8] | (size_t)head[9] << 8 | (size_t)head[10] << 16 | (size_t)head[11] << 24;
+    return length > NPY_HEAD_MOST ? size : 12 + length;
+}
+
 enum weir_status npy_parse_head(const void *bytes, size_t size, enum npy_void two_bytes, struct npy *out,
                                 struct weir_error *err) {
     const unsigned char *head = bytes;

@@ -30,6 +30,10 @@ struct npy {
 enum weir_status npy_parse_head(const void *bytes, size_t size, enum npy_void two_bytes, struct npy *out,
                                 struct weir_error *err) WEIR_CHECKED;
 
+/* For heads that come in pieces: how many bytes npy_parse_head needs, as far as the first `size` tell. No more than
+ * size: it can be called now. More: come again with so many. thread: any. */
+size_t npy_head_need(const void *bytes, size_t size);
+
 /* Reads a whole array from memory; out->data points into it. Errors: those of npy_parse_head, INVALID (fewer or more
  * bytes than the shape says). thread: any. */
 enum weir_status npy_parse(const void *bytes, size_t size, enum npy_void two_bytes, struct npy *out,

@@ -130,6 +130,7 @@ static void begin(struct exchange *exchange, const struct request *request, stru
 static enum weir_status read_ask(struct exchange *exchange, const struct request *request, struct ask *ask,
                                  struct weir_error *err) {
     struct api *api = exchange->context;
+    const struct protocol *protocol = exchange->handler->kind;
     int64_t timeout_ns;
     enum weir_status status =
         urgency_timeout(request, atomic_load_explicit(&api->timeout_ns, memory_order_relaxed), &timeout_ns, err);
@@ -142,7 +143,8 @@ static enum weir_status read_ask(struct exchange *exchange, const struct request
     int64_t margin_ns = answer_ns < (double)timeout_ns / 4 ? (int64_t)answer_ns : timeout_ns / 4;
     ask->job.dims = (struct tensor_dims){.rows = 1};
     ask->job.deadline_ns = exchange->head_ns + timeout_ns - margin_ns;
-    ask->answer_format = media_answer_format(request, ask->body.format);
+    if (!protocol->read_head)
+        ask->answer_format = media_answer_format(request, ask->body.format);
     exchange_set_deadline(exchange, exchange->head_ns + timeout_ns);
     return WEIR_OK;
 }

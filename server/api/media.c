@@ -3,6 +3,8 @@
 #include <string.h>
 #include <strings.h>
 
+enum { FORMATS = CODEC_NPY + 1 }; /* that have a media type: the first ones */
+
 /* A piece of a header value. */
 struct piece {
     const char *at;
@@ -73,6 +75,10 @@ static bool format_of(struct piece type, enum codec_format *out) {
         *out = CODEC_RAW;
         return true;
     }
+    if (piece_is(type, "application/x-npy")) {
+        *out = CODEC_NPY;
+        return true;
+    }
     return false;
 }
 
@@ -87,7 +93,8 @@ enum weir_status media_request_format(const struct request *request, enum codec_
     enum codec_format format;
     if (!format_of(type, &format))
         return weir_fail(err, WEIR_UNSUPPORTED,
-                         "Content-Type %.*s is not served: send application/json or application/octet-stream",
+                         "Content-Type %.*s is not served: send application/json, application/octet-stream or "
+                         "application/x-npy",
                          (int)(type.size < 80 ? type.size : 80), type.at);
     while (next_part(&rest, ';', &part))
         if (parameter_is(part, "charset", &value) && !piece_is(value, "utf-8") && !piece_is(value, "utf8") &&
@@ -141,9 +148,8 @@ enum codec_format media_answer_format(const struct request *request, enum codec_
     const struct request_field *field = request_find(request, "accept");
     if (!field)
         return otherwise;
-    /* The quality of each of the two formats, and how exactly the range named it (3: by name, 2: application, 1: any).
-     */
-    int quality[2] = {0, 0}, exactness[2] = {0, 0};
+    /* The quality of each format, and how exactly the range named it (3: by name, 2: application, 1: any). */
+    int quality[FORMATS] = {0}, exactness[FORMATS] = {0};
     struct piece rest = {field->value, field->value_size}, range, type;
     while (next_part(&rest, ',', &range)) {
         struct piece parameters = range;
@@ -151,7 +157,7 @@ enum codec_format media_answer_format(const struct request *request, enum codec_
             continue;
         int value = quality_of(parameters);
         enum codec_format named;
-        for (int f = 0; f < 2; f++) {
+        for (int f = 0; f < FORMATS; f++) {
             int exact = piece_is(type, "*/*") ? 1 : piece_is(type, "application/*") ? 2 : 0;
             if (format_of(type, &named) && (int)named == f)
                 exact = 3;
@@ -161,10 +167,15 @@ enum codec_format media_answer_format(const struct request *request, enum codec_
             }
         }
     }
-    enum codec_format other = otherwise == CODEC_JSON ? CODEC_RAW : CODEC_JSON;
-    return quality[other] > quality[otherwise] ? other : otherwise;
+    enum codec_format best = otherwise;
+    for (int f = 0; f < FORMATS; f++)
+        if (quality[f] > quality[best])
+            best = (enum codec_format)f;
+    return best;
 }
 
 const char *media_content_type(enum codec_format format) {
-    return format == CODEC_JSON ? "application/json" : "application/octet-stream";
+    static const char *const types[FORMATS] = {
+        [CODEC_JSON] = "application/json", [CODEC_RAW] = "application/octet-stream", [CODEC_NPY] = "application/x-npy"};
+    return types[format];
 }

@@ -18,7 +18,8 @@ enum weir_status media_request_format(const struct request *request, enum codec_
 enum weir_status media_request_coding(const struct request *request, enum media_coding *out,
                                       struct weir_error *err) WEIR_CHECKED;
 
-/* The answer's format: the one of the two that Accept prefers, `otherwise` when it names neither. */
+/* The answer's format: the one that Accept prefers, `otherwise` if it prefers none. `otherwise` is a format that
+ * Content-Type can name. */
 enum codec_format media_answer_format(const struct request *request, enum codec_format otherwise);
 
 const char *media_content_type(enum codec_format format);

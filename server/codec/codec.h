@@ -14,6 +14,7 @@
 enum codec_format {
     CODEC_JSON, /* {"instances": [...]} in, {"predictions": [...]} out */
     CODEC_RAW,  /* little-endian elements, row after row, nothing else */
+    CODEC_NPY,  /* one array in NumPy's .npy format */
 };
 
 struct decoder;

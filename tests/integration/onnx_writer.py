@@ -5,7 +5,7 @@ Source of the field numbers: onnx.proto (ModelProto, GraphProto, NodeProto, Attr
 
 import struct
 
-FLOAT, UINT8, INT32, INT64, BOOL, FLOAT16, DOUBLE = 1, 2, 6, 7, 9, 10, 11
+FLOAT, UINT8, INT8, INT32, INT64, BOOL, FLOAT16, DOUBLE, BFLOAT16 = 1, 2, 3, 6, 7, 9, 10, 11, 16
 
 
 def varint(number):

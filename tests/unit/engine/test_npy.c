@@ -247,3 +247,20 @@ Test(npy, a_file_that_cannot_be_read_is_named) {
     cr_assert_eq(strcmp(error.text, "/tmp: it is not a regular file"), 0, "%s", error.text);
     free(file.bytes);
 }
+
+Test(npy, a_head_in_pieces_says_how_many_bytes_it_needs) {
+    unsigned char head[16] = {0x93, 'N', 'U', 'M', 'P', 'Y', 1, 0, 0x76, 0x01};
+    cr_assert_eq(npy_head_need(NULL, 0), 10);
+    for (size_t size = 1; size < 10; size++)
+        cr_assert_eq(npy_head_need(head, size), 10);
+    cr_assert_eq(npy_head_need(head, 10), 10 + 0x176);
+    head[6] = 3;
+    cr_assert_eq(npy_head_need(head, 10), 12);
+    cr_assert_eq(npy_head_need(head, 12), 12 + 0x176);
+    head[11] = 1; /* longer than is read: the reader tells */
+    cr_assert_eq(npy_head_need(head, 12), 12);
+    head[6] = 4;
+    cr_assert_eq(npy_head_need(head, 10), 10);
+    head[1] = 'M';
+    cr_assert_eq(npy_head_need(head, 2), 2);
+}

@@ -23,6 +23,8 @@ Test(media, content_types_mean_formats) {
         {"", CODEC_JSON},
         {"application/x-www-form-urlencoded", CODEC_JSON},
         {"application/octet-stream", CODEC_RAW},
+        {"application/x-npy", CODEC_NPY},
+        {"Application/X-NPY; version=1", CODEC_NPY},
         {"application/json; charset=utf-16", -1},
         {"application/json; charset=latin1", -1},
         {"text/plain", -1},
@@ -83,9 +85,20 @@ Test(media, accept_chooses_between_the_two) {
         {"text/html, application/octet-stream;q=0.1", CODEC_JSON, CODEC_RAW},
         {"", CODEC_RAW, CODEC_RAW},
         {",,;q=,", CODEC_JSON, CODEC_JSON},
+        {"application/x-npy", CODEC_JSON, CODEC_NPY},
+        {"application/x-npy;q=0.5, application/octet-stream", CODEC_JSON, CODEC_RAW},
+        {"application/x-npy, */*;q=0.1", CODEC_RAW, CODEC_NPY},
+        {"*/*", CODEC_NPY, CODEC_NPY},
+        {"application/octet-stream, application/json", CODEC_NPY, CODEC_JSON},
     };
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
         struct request request = request_with("Accept", rows[i].accept);
         cr_assert_eq(media_answer_format(&request, rows[i].otherwise), rows[i].answer, "%s", rows[i].accept);
     }
+}
+
+Test(media, each_format_has_its_type) {
+    cr_assert_str_eq(media_content_type(CODEC_JSON), "application/json");
+    cr_assert_str_eq(media_content_type(CODEC_RAW), "application/octet-stream");
+    cr_assert_str_eq(media_content_type(CODEC_NPY), "application/x-npy");
 }
