@@ -141,7 +141,7 @@ class Ending(unittest.TestCase):
             server.wait_exit(20)
 
     def test_signals_are_heard_while_the_model_loads(self):
-        with Server(reference.wide(), batch_size=4096, wait="listening") as server:
+        with Server(reference.wide(), batch_size=1024, wait="listening") as server:
             server.send_signal(signal.SIGTERM)
             server.wait_for("signal")
             server.wait_exit(20)
