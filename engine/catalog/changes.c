@@ -8,6 +8,8 @@
 #include "engine/clock.h"
 #include "engine/engine.h"
 
+enum { PROMOTE_AGAIN_S = 10 };
+
 /* Remembers the state, to go back to if the new one cannot be kept. */
 static void remember(struct catalog *catalog, const struct catalog_model *model) {
     catalog->before.state = *state_of(catalog, model);
@@ -158,6 +160,7 @@ static enum weir_status begin_rollout(struct catalog *catalog, struct catalog_mo
     pthread_mutex_unlock(&catalog->comparing);
     pthread_mutex_lock(&catalog->lock);
     model->decision = (struct rollout_decision){.action = ROLLOUT_NOTHING};
+    model->promote_ns = 0;
     enum weir_status status = rollout_start(model->rollout, plan, model->stable->number, clock_now_ns(), err);
     pthread_mutex_unlock(&catalog->lock);
     if (status != WEIR_OK)
@@ -310,12 +313,12 @@ void changes_run(struct catalog *catalog, struct catalog_order *order) {
 }
 
 static void tell_decision(struct catalog *catalog, const struct catalog_model *model, const char *action,
-                          const char *text) {
+                          enum weir_status status, const char *text) {
     catalog_tell(catalog, &(struct catalog_change){.actor = "rollout",
                                                    .action = action,
                                                    .model = model->name,
                                                    .version = model->rollout->plan.candidate,
-                                                   .status = WEIR_OK,
+                                                   .status = status,
                                                    .text = text});
 }
 
@@ -340,15 +343,19 @@ static void tick(struct catalog *catalog, struct catalog_model *model) {
     gather(catalog, model, &catalog->evidence);
     pthread_mutex_lock(&catalog->lock);
     rollout_tick(model->rollout, clock_now_ns(), &catalog->evidence, &decision);
+    if (decision.action == ROLLOUT_PROMOTE && clock_now_ns() < model->promote_ns) {
+        decision.action = ROLLOUT_NOTHING;
+        snprintf(decision.text, sizeof decision.text, "%s", model->decision.text);
+    }
     model->decision = decision;
     pthread_mutex_unlock(&catalog->lock);
     if (decision.action == ROLLOUT_NEXT_STEP) {
         state_apply(catalog, model);
         bool is_kept = state_keep(catalog, model, &err) == WEIR_OK;
-        tell_decision(catalog, model, "step", is_kept ? decision.text : err.text);
+        tell_decision(catalog, model, "step", is_kept ? WEIR_OK : err.status, is_kept ? decision.text : err.text);
     } else if (decision.action == ROLLOUT_ROLL_BACK) {
         roll_back(catalog, model, decision.text, text, sizeof text);
-        tell_decision(catalog, model, "rollback", text);
+        tell_decision(catalog, model, "rollback", WEIR_OK, text);
         catalog_look(catalog, 0);
     } else if (decision.action == ROLLOUT_PROMOTE) {
         pthread_mutex_lock(&catalog->lock);
@@ -371,6 +378,15 @@ bool changes_tick(struct catalog *catalog) {
     return any;
 }
 
+/* A promotion could not be kept: the rollout goes on as it is, and it is tried again after a while. */
+static void put_off(struct catalog *catalog, struct catalog_model *model, const char *why) {
+    pthread_mutex_lock(&catalog->lock);
+    model->promote_ns = clock_now_ns() + PROMOTE_AGAIN_S * CLOCK_NS_PER_S;
+    model->decision.action = ROLLOUT_NOTHING;
+    snprintf(model->decision.text, sizeof model->decision.text, "the state cannot be kept: %.200s", why);
+    pthread_mutex_unlock(&catalog->lock);
+}
+
 void changes_promote_advised(struct catalog *catalog) {
     for (int i = 0; i < catalog->model_count; i++) {
         struct catalog_model *model = &catalog->models[i];
@@ -382,13 +398,16 @@ void changes_promote_advised(struct catalog *catalog) {
             continue;
         struct catalog_order order = {.action = CATALOG_PROMOTE, .model = i};
         if (promote(catalog, model, &order) == WEIR_OK) {
-            tell_decision(catalog, model, "promote", order.text);
+            tell_decision(catalog, model, "promote", WEIR_OK, order.text);
             continue;
         }
         pthread_mutex_lock(&catalog->changing);
         if (rollout_is_on(model->rollout) && order.error.status != WEIR_IO) {
             roll_back(catalog, model, order.error.text, text, sizeof text);
-            tell_decision(catalog, model, "rollback", text);
+            tell_decision(catalog, model, "rollback", WEIR_OK, text);
+        } else if (rollout_is_on(model->rollout)) {
+            put_off(catalog, model, order.error.text);
+            tell_decision(catalog, model, "promote", order.error.status, order.error.text);
         }
         pthread_mutex_unlock(&catalog->changing);
     }

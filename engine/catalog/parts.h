@@ -62,6 +62,7 @@ struct catalog_model {
     struct route route;
     struct rollout *rollout;
     struct rollout_decision decision; /* of the last tick */
+    int64_t promote_ns;               /* a promotion that could not be kept is tried again then */
     struct outcomes *outcomes;        /* two, by role */
     struct comparison *comparison;
     char **remarks; /* of the last look */

@@ -101,19 +101,44 @@ Test(state, a_candidate_that_is_gone_after_a_restart_is_rolled_back) {
     cr_assert_str_eq(view().last, "version 2 was rolled back: version 2 is not ready after a restart");
 }
 
-Test(state, what_cannot_be_kept_does_not_happen) {
-    char path[128]; /* a directory in the file's place stops even root */
-    choose_one();
+/* A directory in the file's place stops even root. */
+static void break_state(void) {
+    char path[128];
     snprintf(path, sizeof path, "%s/rollout.json", state_dir);
     unlink(path);
     cr_assert_eq(mkdir(path, 0755), 0);
     snprintf(path, sizeof path, "%s/rollout.json/x", state_dir);
     cr_assert_eq(mkdir(path, 0755), 0);
+}
+
+Test(state, what_cannot_be_kept_does_not_happen) {
+    choose_one();
+    break_state();
     cr_assert_eq(catalog_case_order(&test, CATALOG_PROMOTE, 2), WEIR_IO);
     cr_assert_eq(catalog_case_stable(&test), 1);
     cr_assert_eq(start(2, "10%"), WEIR_IO);
     cr_assert_eq(view().candidate, 0);
     cr_assert_str_eq(view().phase, "none");
+}
+
+Test(state, a_promotion_by_itself_that_cannot_be_kept_is_told_and_put_off) {
+    float y;
+    model_files_version("2", 1, "N"); /* the same answers */
+    cr_assert_eq(catalog_case_order(&test, CATALOG_PROMOTE, 2), WEIR_OK, "%s", test.order.error.text);
+    cr_assert_eq(catalog_case_order(&test, CATALOG_PROMOTE, 1), WEIR_OK, "%s", test.order.error.text);
+    test.order.rollout.auto_promote = true;
+    test.order.rollout.max_p99_ratio = test.order.rollout.max_compute_ratio = -1;
+    cr_assert_eq(start(2, "50% with 5 requests"), WEIR_OK, "%s", test.order.error.text);
+    break_state();
+    while (!strstr(view().waits_for, "the state cannot be kept: "))
+        catalog_case_request(&test, &anyone, &y);
+    int told = atomic_load(&test.changes);
+    for (int i = 0; i < 2000; i++)
+        catalog_case_request(&test, &anyone, &y);
+    cr_assert_leq(atomic_load(&test.changes), told + 1);
+    cr_assert_not_null(strstr(test.changed, "rollout promote 2: "), "%s", test.changed);
+    cr_assert_str_eq(view().phase, "running");
+    cr_assert_eq(catalog_case_stable(&test), 1);
 }
 
 Test(state, a_broken_file_stops_the_start_with_its_name) {
