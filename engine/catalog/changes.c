@@ -122,14 +122,17 @@ static enum weir_status make_stable(struct catalog *catalog, struct catalog_mode
 
 static enum weir_status promote(struct catalog *catalog, struct catalog_model *model, struct catalog_order *order) {
     struct entry *entry;
-    pthread_mutex_lock(&catalog->lock);
+    pthread_mutex_lock(&catalog->changing);
+    const struct rollout_state *state = state_of(catalog, model);
     if (order->version == 0 && model->candidate)
         order->version = model->candidate->number;
-    pthread_mutex_unlock(&catalog->lock);
+    bool is_done = order->version != 0 && model->stable && model->stable->number == order->version &&
+                   !rollout_is_on(model->rollout) && state && state->stable == order->version;
+    bool was_on = rollout_is_on(model->rollout);
+    pthread_mutex_unlock(&catalog->changing);
     if (order->version == 0)
         return weir_fail(&order->error, WEIR_CONFLICT, "no rollout of %s is under way: name a version", model->name);
-    if (model->stable && model->stable->number == order->version && !rollout_is_on(model->rollout) &&
-        state_of(catalog, model) && state_of(catalog, model)->stable == order->version) {
+    if (is_done) {
         snprintf(order->text, sizeof order->text, "serves already");
         return WEIR_OK;
     }
@@ -139,7 +142,10 @@ static enum weir_status promote(struct catalog *catalog, struct catalog_model *m
     if (status != WEIR_OK)
         return status;
     pthread_mutex_lock(&catalog->changing);
-    status = make_stable(catalog, model, entry, &order->error);
+    if (was_on && !rollout_is_on(model->rollout))
+        status = weir_fail(&order->error, WEIR_CONFLICT, "the rollout of %s has ended meanwhile", model->name);
+    else
+        status = make_stable(catalog, model, entry, &order->error);
     pthread_mutex_unlock(&catalog->changing);
     if (status == WEIR_OK)
         tell_proof(entry, "promoted", order->text, sizeof order->text);
@@ -179,21 +185,36 @@ static enum weir_status begin_rollout(struct catalog *catalog, struct catalog_mo
     return WEIR_OK;
 }
 
+/* Does the state allow this rollout? *is_same: it is under way already. */
+static enum weir_status may_start(struct catalog *catalog, const struct catalog_model *model,
+                                  const struct rollout_plan *plan, bool *is_same, struct weir_error *err) {
+    enum weir_status status = WEIR_OK;
+    pthread_mutex_lock(&catalog->changing);
+    bool is_on = rollout_is_on(model->rollout);
+    *is_same = is_on && plan_is_same(plan, &model->rollout->plan);
+    if (!model->stable)
+        status = weir_fail(err, WEIR_CONFLICT, "no version of %s serves yet", model->name);
+    else if (is_on && !*is_same)
+        status = weir_fail(err, WEIR_CONFLICT, "a rollout of version %" PRIu64 " of %s is under way",
+                           model->rollout->plan.candidate, model->name);
+    pthread_mutex_unlock(&catalog->changing);
+    return status;
+}
+
 static enum weir_status start(struct catalog *catalog, struct catalog_model *model, struct catalog_order *order) {
     struct rollout_plan plan;
     struct entry *entry;
     enum weir_status status = plan_of(order, &plan, &order->error);
     if (status != WEIR_OK)
         return status;
-    if (!model->stable)
-        return weir_fail(&order->error, WEIR_CONFLICT, "no version of %s serves yet", model->name);
-    if (rollout_is_on(model->rollout) && plan_is_same(&plan, &model->rollout->plan)) {
+    bool is_same;
+    status = may_start(catalog, model, &plan, &is_same, &order->error);
+    if (status != WEIR_OK)
+        return status;
+    if (is_same) {
         snprintf(order->text, sizeof order->text, "this rollout is under way already");
         return WEIR_OK;
     }
-    if (rollout_is_on(model->rollout))
-        return weir_fail(&order->error, WEIR_CONFLICT, "a rollout of version %" PRIu64 " of %s is under way",
-                         model->rollout->plan.candidate, model->name);
     status = rollout_plan_check(&plan, model->stable->number, &order->error);
     if (status == WEIR_OK)
         status = need(catalog, model, order->version, &entry, &order->error);
@@ -304,12 +325,14 @@ void changes_run(struct catalog *catalog, struct catalog_order *order) {
     order->text[0] = order->error.text[0] = 0;
     order->error.status = WEIR_OK;
     order->status = run(catalog, model, order);
+    pthread_mutex_lock(&catalog->changing);
     catalog_tell(catalog, &(struct catalog_change){.actor = order->actor,
                                                    .action = catalog_action_text(order->action),
                                                    .model = model->name,
                                                    .version = order->version,
                                                    .status = order->status,
                                                    .text = order->status == WEIR_OK ? order->text : order->error.text});
+    pthread_mutex_unlock(&catalog->changing);
 }
 
 static void tell_decision(struct catalog *catalog, const struct catalog_model *model, const char *action,
@@ -397,12 +420,11 @@ void changes_promote_advised(struct catalog *catalog) {
         if (!is_advised)
             continue;
         struct catalog_order order = {.action = CATALOG_PROMOTE, .model = i};
-        if (promote(catalog, model, &order) == WEIR_OK) {
-            tell_decision(catalog, model, "promote", WEIR_OK, order.text);
-            continue;
-        }
+        enum weir_status status = promote(catalog, model, &order);
         pthread_mutex_lock(&catalog->changing);
-        if (rollout_is_on(model->rollout) && order.error.status != WEIR_IO) {
+        if (status == WEIR_OK) {
+            tell_decision(catalog, model, "promote", WEIR_OK, order.text);
+        } else if (rollout_is_on(model->rollout) && order.error.status != WEIR_IO) {
             roll_back(catalog, model, order.error.text, text, sizeof text);
             tell_decision(catalog, model, "rollback", WEIR_OK, text);
         } else if (rollout_is_on(model->rollout)) {

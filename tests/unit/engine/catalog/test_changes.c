@@ -121,6 +121,28 @@ Test(changes, a_shadow_without_steps_is_told_to_have_no_end) {
     cr_assert_str_eq(test.order.text, "shadow of version 2 beside 1: until it is ended");
 }
 
+static void promoted(struct catalog_order *done) {
+    atomic_store((atomic_bool *)done->owner, true);
+}
+
+Test(changes, a_rollback_goes_before_a_promotion_that_still_proves) {
+    model_files_samples("2", 2);
+    model_files_version("2", 2, "N");
+    for (int i = 0; i < 40; i++) {
+        atomic_bool is_done = false;
+        struct catalog_order promotion = {.action = CATALOG_PROMOTE, .done = promoted, .owner = &is_done};
+        cr_assert_eq(start(2, "100%"), WEIR_OK, "%s", test.order.error.text);
+        cr_assert_eq(catalog_submit(test.catalog, &promotion, &test.why), WEIR_OK, "%s", test.why.text);
+        bool is_back = order(CATALOG_ROLL_BACK, 0) == WEIR_OK;
+        while (!atomic_load(&is_done))
+            sched_yield();
+        cr_assert_neq(is_back, promotion.status == WEIR_OK, "one of them was first");
+        cr_assert_eq(catalog_case_stable(&test), is_back ? 1 : 2);
+        if (!is_back)
+            cr_assert_eq(order(CATALOG_PROMOTE, 1), WEIR_OK, "%s", test.order.error.text);
+    }
+}
+
 Test(changes, a_paused_rollout_keeps_its_weight) {
     float y;
     model_files_version("2", 2, "N");
