@@ -32,7 +32,8 @@ struct catalog_change {
     const char *text; /* what was done, or why not */
 };
 
-/* What the catalog tells while it works; its functions may be NULL. thread: loader or rollout, one at a time. */
+/* What the catalog tells while it works; its functions may be NULL. thread: the loader's; changed is called one at a
+ * time on the loader's or the rollouts', and so is serving. */
 struct catalog_listener {
     void *context;
     /* An entry of a model directory that is not a version, in a sentence; each once. */

@@ -52,12 +52,12 @@ static int64_t compute_ns(const struct job *job) {
     return job->started_ns > 0 ? job->finished_ns - job->started_ns : 0;
 }
 
-static void compare(struct catalog *catalog, struct catalog_copy *copy) {
+static void compare(struct catalog *catalog, struct catalog_copy *copy, bool is_shadow) {
     struct catalog_model *model = &catalog->models[copy->choice.model];
     const struct job *job = &copy->job;
     bool candidate_ran = copy->choice.role == CATALOG_STABLE; /* as the copy */
     pthread_mutex_lock(&catalog->comparing);
-    if (candidate_ran && model->rollout->plan.kind == ROLLOUT_SHADOW && job->started_ns > 0)
+    if (candidate_ran && is_shadow && job->started_ns > 0)
         outcomes_add(&model->outcomes[CATALOG_CANDIDATE], job->status == WEIR_OK ? OUTCOME_GOOD : OUTCOME_ERROR,
                      compute_ns(job));
     if (job->status == WEIR_OK) {
@@ -81,11 +81,13 @@ void copies_compare(struct catalog *catalog) {
     pthread_mutex_unlock(&catalog->lock);
     while (copy) {
         struct catalog_copy *next = copy->next;
+        const struct catalog_model *model = &catalog->models[copy->choice.model];
         pthread_mutex_lock(&catalog->lock);
-        bool counts = catalog->models[copy->choice.model].route.rollout == copy->choice.rollout;
+        bool counts = model->route.rollout == copy->choice.rollout;
+        bool is_shadow = model->rollout->plan.kind == ROLLOUT_SHADOW;
         pthread_mutex_unlock(&catalog->lock);
         if (counts)
-            compare(catalog, copy);
+            compare(catalog, copy, is_shadow);
         release(copy);
         copy = next;
     }

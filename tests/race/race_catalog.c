@@ -1,6 +1,7 @@
 /* A catalog under change: requests and views from several threads, while versions come, are promoted, rolled out, taken
  * back and overwritten. Exits 0 if every request got the answer of a version that was there. */
 #include <pthread.h>
+#include <sched.h>
 #include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -11,7 +12,7 @@
 enum { REQUESTERS = 3, ROUNDS = 6 };
 
 static struct catalog_case test;
-static atomic_bool stop;
+static atomic_bool stop, stop_meddling;
 static atomic_int wrong, right;
 
 static void *request(void *context) {
@@ -44,6 +45,26 @@ static void *look(void *context) {
     return NULL;
 }
 
+static void meddled(struct catalog_order *done) {
+    atomic_store((atomic_bool *)done->owner, true);
+}
+
+/* Pauses, goes on and rolls back whenever it pleases, as a second operator would. */
+static void *meddle(void *context) {
+    static const enum catalog_action actions[] = {CATALOG_PAUSE, CATALOG_RESUME, CATALOG_ROLL_BACK};
+    (void)context;
+    for (unsigned i = 0; !atomic_load(&stop_meddling); i++) {
+        atomic_bool is_done = false;
+        struct weir_error ignored;
+        struct catalog_order one = {.action = actions[i % 3], .done = meddled, .owner = &is_done};
+        if (catalog_submit(test.catalog, &one, &ignored) != WEIR_OK)
+            continue;
+        while (!atomic_load(&is_done))
+            sched_yield();
+    }
+    return NULL;
+}
+
 /* One order, and whether it had to succeed. */
 static void order(enum catalog_action action, uint64_t version, bool must) {
     enum weir_status status = catalog_case_order(&test, action, version);
@@ -54,7 +75,8 @@ static void order(enum catalog_action action, uint64_t version, bool must) {
     }
 }
 
-static void change(int round) {
+/* alone: nobody else gives orders. */
+static void change(int round, bool alone) {
     uint64_t next = 2 + (uint64_t)round;
     char name[24];
     snprintf(name, sizeof name, "%llu", (unsigned long long)next);
@@ -63,16 +85,16 @@ static void change(int round) {
     snprintf(test.order.rollout.steps, sizeof test.order.rollout.steps, "40%% for 1h");
     snprintf(test.order.rollout.sticky_header, sizeof test.order.rollout.sticky_header, "X-User");
     test.order.rollout.min_agreement = test.order.rollout.max_p99_ratio = test.order.rollout.max_compute_ratio = -1;
-    order(CATALOG_START, next, true);
-    order(CATALOG_PAUSE, 0, true);
-    order(CATALOG_VERIFY, next, true);
-    order(CATALOG_RESUME, 0, true);
+    order(CATALOG_START, next, alone);
+    order(CATALOG_PAUSE, 0, alone);
+    order(CATALOG_VERIFY, next, alone);
+    order(CATALOG_RESUME, 0, alone);
     if (round % 2)
-        order(CATALOG_ROLL_BACK, 0, true);
-    order(CATALOG_PROMOTE, next, true);
+        order(CATALOG_ROLL_BACK, 0, alone);
+    order(CATALOG_PROMOTE, next, alone);
     model_files_version("1", 1, "N"); /* overwritten with the same */
-    order(CATALOG_LOAD, 1, true);
-    order(CATALOG_UNLOAD, 1, true);
+    order(CATALOG_LOAD, 1, alone);
+    order(CATALOG_UNLOAD, 1, alone);
 }
 
 int main(void) {
@@ -85,7 +107,13 @@ int main(void) {
     for (int i = 0; i <= REQUESTERS; i++)
         pthread_create(&threads[i], NULL, i < REQUESTERS ? request : look, NULL);
     for (int round = 0; round < ROUNDS; round++)
-        change(round);
+        change(round, true);
+    pthread_t meddler;
+    pthread_create(&meddler, NULL, meddle, NULL);
+    for (int round = ROUNDS; round < 2 * ROUNDS; round++)
+        change(round, false);
+    atomic_store(&stop_meddling, true);
+    pthread_join(meddler, NULL);
     atomic_store(&stop, true);
     for (int i = 0; i <= REQUESTERS; i++)
         pthread_join(threads[i], NULL);
