@@ -154,7 +154,13 @@ enum weir_status engine_prepare(struct engine *engine, const char *model_name, u
                                       .refuse_other_batch = engine->options.refuse_other_batch,
                                       .retired = retire,
                                       .context = engine};
-    return version_load(&options, out, err);
+    struct weir_error local;
+    err = err ? err : &local;
+    enum weir_status status = version_load(&options, out, err);
+    if (status == WEIR_DEVICE_LOST && engine->options.observer.device_lost)
+        engine->options.observer.device_lost(engine->options.observer.context, engine->inventory.count == 1 ? 0 : -1,
+                                             err->text);
+    return status;
 }
 
 struct version *engine_hold(struct version *version) {

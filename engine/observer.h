@@ -23,8 +23,9 @@ struct observer {
     void (*jobs_done)(void *context);
     /* Nobody holds a version any more: engine_reap will free it. thread: any. */
     void (*version_retired)(void *context);
-    /* The device will not come back: the process should end so that its supervisor starts it anew. thread: the
-     * device's, or the sampler's. */
+    /* The device will not come back: the process should end so that its supervisor starts it anew. device: -1 where the
+     * reason names it (one of several was lost while a version was loaded). thread: the device's, the sampler's, or the
+     * loader's. */
     void (*device_lost)(void *context, int device, const char *reason);
 };
 
