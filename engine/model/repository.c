@@ -224,8 +224,10 @@ static int skip_dots(const struct dirent *entry) {
     return strcmp(entry->d_name, ".") != 0 && strcmp(entry->d_name, "..") != 0;
 }
 
-static int byte_order(const struct dirent **a, const struct dirent **b) {
-    return strcmp((*a)->d_name, (*b)->d_name);
+/* Of 7, v7 and 007 the first is the version, also if the others came before it. */
+static int shorter_first(const struct dirent **a, const struct dirent **b) {
+    size_t size_a = strlen((*a)->d_name), size_b = strlen((*b)->d_name);
+    return size_a != size_b ? (size_a > size_b) - (size_a < size_b) : strcmp((*a)->d_name, (*b)->d_name);
 }
 
 static enum weir_status scan_directory(const char *path, const char *model_name, struct repository_listing *listing,
@@ -255,7 +257,7 @@ static enum weir_status scan_directory(const char *path, const char *model_name,
         model = NULL;
         goto out;
     }
-    count = scandir(path, &entries, skip_dots, byte_order);
+    count = scandir(path, &entries, skip_dots, shorter_first);
     if (count < 0) {
         status = weir_fail(err, WEIR_IO, "model_path %s: cannot be listed: %s", path, strerror(errno));
         goto out;

@@ -15,8 +15,7 @@ struct repository_version {
 };
 
 /* versions: newest first. remarks: a sentence for people about each directory that was passed over (plain files are
- * left alone), in byte order of the names; when there are more than REPOSITORY_REMARKS_MAX, the last one counts the
- * rest. */
+ * left alone), shorter names first; when there are more than REPOSITORY_REMARKS_MAX, the last one counts the rest. */
 struct repository_listing {
     char name[REPOSITORY_NAME_MAX + 1];
     struct repository_version *versions;
@@ -27,10 +26,10 @@ struct repository_listing {
 
 /* Lists what model_path holds: an .onnx file (version 1, or the number of its directory if that is a version
  * directory); a directory with model.onnx in it (likewise); or a model directory, whose version directories are v1, v2,
- * 10, v10, read as numbers. Nothing found is OK with version_count 0. model_name NULL derives the name from the path as
- * the user wrote it, links unresolved. Errors: NOT_FOUND (no such path), IO (unreadable), INVALID (neither a directory
- * nor .onnx; a name that is not 1 to 64 of [A-Za-z0-9._-] without a leading dot), NO_MEMORY. thread: any. Owner of out:
- * the caller, repository_listing_release. */
+ * 10, v10, read as numbers; of several names of one number the shortest counts. Nothing found is OK with version_count
+ * 0. model_name NULL derives the name from the path as the user wrote it, links unresolved. Errors: NOT_FOUND (no such
+ * path), IO (unreadable), INVALID (neither a directory nor .onnx; a name that is not 1 to 64 of [A-Za-z0-9._-] without
+ * a leading dot), NO_MEMORY. thread: any. Owner of out: the caller, repository_listing_release. */
 enum weir_status repository_scan(const char *model_path, const char *model_name, struct repository_listing *out,
                                  struct weir_error *err) WEIR_CHECKED;
 

@@ -111,14 +111,14 @@ Test(repository, other_entries_are_passed_over_with_one_remark_each) {
     repository_listing_release(&listing);
 }
 
-Test(repository, of_two_names_for_one_number_the_later_in_byte_order_is_refused) {
+Test(repository, of_several_names_for_one_number_the_shortest_counts) {
     make_file("demo/7/model.onnx");
     make_file("demo/v7/model.onnx");
     make_file("demo/007/model.onnx");
     scan("demo", NULL);
     cr_assert_eq(listing.version_count, 1);
-    cr_assert_str_eq(listing.versions[0].path, at("demo/007/model.onnx"));
-    assert_remark("7: ignored, version 7 is there already");
+    cr_assert_str_eq(listing.versions[0].path, at("demo/7/model.onnx"));
+    assert_remark("007: ignored, version 7 is there already");
     assert_remark("v7: ignored, version 7 is there already");
     repository_listing_release(&listing);
 }
