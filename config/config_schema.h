@@ -56,7 +56,7 @@ enum config_type { CONFIG_TYPE_INTEGER, CONFIG_TYPE_SIZE, CONFIG_TYPE_STRING, CO
     X(model_name, STRING, "", 1, 64, NULL, FIXED, "Name of the model; without it the name of its directory or file.") \
     X(version_policy, STRING, "", 1, 255, "latest", FIXED, "Versions to load: latest, latest:3, all, or a list such as [1, 4].") \
     X(new_versions, ENUM, "", 0, 0, "serve", FIXED, "serve: a new version takes over when proven; hold: it waits for you.") \
-    X(scan_ms, INTEGER, "ms", 10, CONFIG_HOUR_MS, "1000", LIVE, "How often to look for versions, and how long files must be at rest.") \
+    X(scan_ms, INTEGER, "ms", 10, CONFIG_HOUR_MS, "1000", LIVE, "How often to look for versions; files must be at rest for as long, or 5 s.") \
     X(state_dir, STRING, "", 1, 4095, NULL, FIXED, "Where rollouts survive a restart; without it they do not.") \
     X(admin_listen, STRING, "", 1, 255, NULL, FIXED, "Loopback ADDRESS:PORT of /admin for `weir models`; without it, none.") \
     X(device, ENUM, "", 0, 0, "auto", FIXED, "Where batches run; auto falls back to the CPU and says so, cuda does not.") \

@@ -28,7 +28,7 @@ static void wait_until(struct catalog *catalog, pthread_cond_t *wakes, int64_t a
 bool catalog_rest(struct catalog *catalog) {
     pthread_mutex_lock(&catalog->lock);
     if (!catalog->stopping)
-        wait_until(catalog, &catalog->loader_wakes, clock_now_ns() + catalog->scan_ns / REST_PARTS);
+        wait_until(catalog, &catalog->loader_wakes, clock_now_ns() + scan_rest_ns(catalog) / REST_PARTS);
     pthread_mutex_unlock(&catalog->lock);
     return !catalog->stopping;
 }
@@ -99,6 +99,14 @@ static enum weir_status look(struct catalog *catalog, struct weir_error *err) {
     return any_serves ? WEIR_OK : status;
 }
 
+/* Looks again sooner where files must come to rest. Called with the lock. */
+static void look_soon(struct catalog *catalog) {
+    int64_t rest_ns = scan_rest_ns(catalog), soon_ns = clock_now_ns() + rest_ns + rest_ns / REST_PARTS;
+    for (int i = 0; i < catalog->model_count; i++)
+        if (catalog->models[i].is_settling && soon_ns < catalog->next_look_ns)
+            catalog->next_look_ns = soon_ns;
+}
+
 /* What the loader does next, in this order. */
 enum work { WORK_STOP, WORK_ORDER, WORK_PROMOTE, WORK_LOOK, WORK_REAP };
 
@@ -151,6 +159,7 @@ static void *load(void *context) {
     thread_yield_to_others();
     for (;;) {
         pthread_mutex_lock(&catalog->lock);
+        look_soon(catalog);
         enum work work = wait_for_work(catalog);
         pthread_mutex_unlock(&catalog->lock);
         if (work == WORK_STOP)

@@ -54,7 +54,7 @@ struct catalog_options {
     const struct catalog_model_options *models; /* the first is the default */
     int model_count;
     const char *state_dir; /* where rollouts survive a restart; NULL: they do not */
-    int64_t scan_ns;       /* between two looks; files must be unchanged for as long */
+    int64_t scan_ns;       /* between two looks; files must be unchanged for as long, or 5 s */
     bool hold_new;         /* new versions wait for a rollout, they do not take over by themselves */
     struct catalog_listener listener;
 };

@@ -54,7 +54,8 @@ struct route {
 struct catalog_model {
     char *path, *given_name;
     char name[REPOSITORY_NAME_MAX + 1];
-    bool is_loose; /* path is a file: its version is that file alone */
+    bool is_loose;    /* path is a file: its version is that file alone */
+    bool is_settling; /* files must come to rest: it looks again soon */
     struct version_policy policy;
     struct entry **entries; /* newest first */
     size_t entry_count;
@@ -113,9 +114,8 @@ void state_apply(struct catalog *catalog, struct catalog_model *model);
 /* Chooses the stable version among those that are ready, and takes up a rollout that a restart interrupted. */
 void state_choose(struct catalog *catalog, struct catalog_model *model);
 
-/* The identity of what an entry was loaded from, or of its files. */
+/* Of what an entry was loaded from, or of its files. */
 void state_identity(const struct entry *entry, char text[ROLLOUT_FILE_IDENTITY + 1]);
-
 /* Has a rollout rejected the entry as it is? And is there a note about this number at all? Then its files must be
  * looked at before the first can tell. */
 bool state_is_rejected(struct catalog *catalog, const struct catalog_model *model, const struct entry *entry);
@@ -124,6 +124,7 @@ bool state_has_note(struct catalog *catalog, const struct catalog_model *model, 
 /* catalog/scan.c: the loader's look at a model's directory. Errors: those of repository_scan, or of the newest version
  * if none serves. thread: loader. */
 enum weir_status scan_model(struct catalog *catalog, struct catalog_model *model, struct weir_error *err) WEIR_CHECKED;
+int64_t scan_rest_ns(const struct catalog *catalog); /* how long files must not have changed */
 struct entry *scan_find(const struct catalog_model *model, uint64_t number);
 void scan_unload(struct catalog *catalog, struct entry *entry); /* one that does not serve; with `changing` */
 void scan_release(struct catalog_model *model);
@@ -141,8 +142,7 @@ void changes_run(struct catalog *catalog, struct catalog_order *order);
 bool changes_tick(struct catalog *catalog);
 void changes_promote_advised(struct catalog *catalog);
 
-/* catalog/copies.c: compares the copies that have run. thread: rollouts. */
-void copies_compare(struct catalog *catalog);
+void copies_compare(struct catalog *catalog); /* the copies that have run. thread: rollouts. */
 
 /* Waits a moment; false: the catalog is being stopped. thread: loader. And tells the listener. */
 bool catalog_rest(struct catalog *catalog);

@@ -12,6 +12,12 @@
 #include "engine/engine.h"
 #include "engine/model/manifest.h"
 
+#define REST_MOST_NS (5 * CLOCK_NS_PER_S)
+
+int64_t scan_rest_ns(const struct catalog *catalog) {
+    return catalog->scan_ns < REST_MOST_NS ? catalog->scan_ns : REST_MOST_NS;
+}
+
 struct entry *scan_find(const struct catalog_model *model, uint64_t number) {
     for (size_t i = 0; i < model->entry_count; i++)
         if (model->entries[i]->number == number)
@@ -176,13 +182,13 @@ static enum look look_at(struct catalog *catalog, const struct catalog_model *mo
         return LOOK_UNCHANGED;
     }
     if (entry->seen_ns == 0 || !snapshot_equal(&now, &entry->seen)) {
-        entry->was_old = entry->seen_ns == 0 && is_old(entry, catalog->scan_ns);
+        entry->was_old = entry->seen_ns == 0 && is_old(entry, scan_rest_ns(catalog));
         entry->seen = now;
         entry->seen_ns = now_ns;
     }
     if (entry->was_tried && snapshot_equal(&now, &entry->tried) && now_ns < entry->retry_ns)
         return LOOK_FAILED;
-    if (now_ns - entry->seen_ns >= catalog->scan_ns || entry->was_old || is_sealed(model, entry))
+    if (now_ns - entry->seen_ns >= scan_rest_ns(catalog) || entry->was_old || is_sealed(model, entry))
         return LOOK_LOADABLE;
     return LOOK_SETTLING;
 }
@@ -299,7 +305,6 @@ static enum weir_status newest_failure(const struct catalog_model *model, struct
 enum weir_status scan_model(struct catalog *catalog, struct catalog_model *model, struct weir_error *err) {
     struct repository_listing listing;
     struct stat info;
-    bool settling;
     enum weir_status status = repository_scan(model->path, model->given_name, &listing, err);
     pthread_mutex_lock(&catalog->lock);
     snprintf(model->problem, sizeof model->problem, "%s", status == WEIR_OK ? "" : err->text);
@@ -315,7 +320,7 @@ enum weir_status scan_model(struct catalog *catalog, struct catalog_model *model
     if (status != WEIR_OK)
         return status;
     do
-        load_wanted(catalog, model, &settling);
-    while (settling && !catalog->looked && !model->stable && catalog_rest(catalog)); /* only at the start */
+        load_wanted(catalog, model, &model->is_settling);
+    while (model->is_settling && !catalog->looked && !model->stable && catalog_rest(catalog)); /* only at the start */
     return model->stable ? WEIR_OK : newest_failure(model, err);
 }
