@@ -373,8 +373,8 @@ static void tick(struct catalog *catalog, struct catalog_model *model) {
     model->decision = decision;
     pthread_mutex_unlock(&catalog->lock);
     if (decision.action == ROLLOUT_NEXT_STEP) {
+        bool is_kept = state_keep(catalog, model, &err) == WEIR_OK; /* first: a restart must not go back to less */
         state_apply(catalog, model);
-        bool is_kept = state_keep(catalog, model, &err) == WEIR_OK;
         tell_decision(catalog, model, "step", is_kept ? WEIR_OK : err.status, is_kept ? decision.text : err.text);
     } else if (decision.action == ROLLOUT_ROLL_BACK) {
         roll_back(catalog, model, decision.text, text, sizeof text);
