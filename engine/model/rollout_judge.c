@@ -12,6 +12,8 @@ static const double EARLY_CHANCE = 1e-4;
 static const double LATER_CHANCE = 1e-6;
 /* A candidate as good as stable fails this often, even where stable was not seen to fail at all. */
 static const double LEAST_RATE = 0.001;
+/* What a batch takes cannot be told apart more finely, and no user would. */
+enum { LEAST_SLOWER_NS = 20000 };
 enum { LEAST_FAILURES = 2, RATE_REQUESTS = 50, RATE_WINDOW = 200, COMPARED_REQUESTS = 5, ROWS_OF_A_REQUEST = 8 };
 
 static double share(uint64_t part, uint64_t whole) {
@@ -122,7 +124,8 @@ static bool latency_passes(const struct rollout_look *look, char *reason, size_t
 
 bool rollout_judge_is_slow(const struct rollout_plan *plan, const struct rollout_evidence *evidence) {
     double limit = plan->checks.max_compute_ratio;
-    return limit != ROLLOUT_OFF && evidence->stable_compute_ns > 0 && evidence->candidate_compute_ns > 0 &&
+    return limit != ROLLOUT_OFF && evidence->candidate_compute_ns - evidence->stable_compute_ns >= LEAST_SLOWER_NS &&
+           evidence->stable_compute_ns > 0 && evidence->candidate_compute_ns > 0 &&
            (double)evidence->candidate_compute_ns > limit * (double)evidence->stable_compute_ns;
 }
 

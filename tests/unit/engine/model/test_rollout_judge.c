@@ -295,6 +295,14 @@ Test(rollout_judge, many_rows_of_few_requests_do_not_settle_the_agreement) {
     cr_assert_not(fails());
 }
 
+Test(rollout_judge, a_few_microseconds_make_nobody_slow) {
+    evidence.stable_compute_ns = 1000;
+    evidence.candidate_compute_ns = 20999;
+    cr_assert_not(rollout_judge_is_slow(&plan, &evidence));
+    evidence.candidate_compute_ns = 21000;
+    cr_assert(rollout_judge_is_slow(&plan, &evidence));
+}
+
 Test(rollout_judge, compute_times_that_are_not_known_are_not_compared) {
     look_at(100, 100);
     cr_assert_not(rollout_judge_is_slow(&plan, &evidence));
