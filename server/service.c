@@ -287,6 +287,7 @@ int service_run(const struct config *config, const struct config_sources *source
     struct service service = {.config = config, .sources = sources, .api.started_ns = clock_now_ns()};
     struct weir_error err;
     signal(SIGPIPE, SIG_IGN);
+    signal(SIGXFSZ, SIG_IGN); /* a log or a state file at the limit of file sizes is an error like a full disk */
     log_set_level((enum log_level)config->log_level);
     if (!service_open_signals(&service)) {
         log_event(LOG_ERROR, "start_failed", "error=\"cannot take signals\"");
