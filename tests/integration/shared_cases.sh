@@ -191,6 +191,14 @@ for file in "$cases"/[0-9]*; do
         printf 'port: {PORT}\nmodel_path: {MODELS}\n' >"$work/template.yaml"
         START="$weir serve -c" CFG=$work/template.yaml scenario "$file"
         ;;
+    37-*.sh | 38-*.sh | 44-*.sh) # versions come while it serves
+        stop
+        "$cases/00-model.sh" "$work/watched-$number" >/dev/null
+        start "$work/watched-$number/demo"
+        MODELS=$work/watched-$number/demo scenario "$file" 127.0.0.1 "$port"
+        stop
+        start "$MODELS" --batch-size 8 --body-timeout-ms 3000
+        ;;
     41-*.yaml) refused "$file" 'batch_size' ;;
     42-*.yaml) refused "$file" 'batch_size' ;;
     43-*.yaml) refused "$file" '70000' ;;
