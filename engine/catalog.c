@@ -229,13 +229,14 @@ bool catalog_stop(struct catalog *catalog, bool wait) {
     catalog->stopping = true;
     wake(catalog);
     pthread_mutex_unlock(&catalog->lock);
+    if (catalog->rollouts_run)
+        pthread_join(catalog->rollouts, NULL);
+    catalog->rollouts_run = false;
     if (!wait && atomic_load(&catalog->loading))
         return false;
     if (catalog->loader_runs)
         pthread_join(catalog->loader, NULL);
-    if (catalog->rollouts_run)
-        pthread_join(catalog->rollouts, NULL);
-    catalog->loader_runs = catalog->rollouts_run = false;
+    catalog->loader_runs = false;
     struct catalog_order *left[] = {catalog->slow, catalog->quick};
     for (int i = 0; i < 2; i++)
         if (left[i]) {
