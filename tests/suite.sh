@@ -121,7 +121,8 @@ if stage build-tsan build tsan race_programs && stage build-tsan-weir build tsan
     stage build-tsan-double build tsan double_programs; then
     stage race programs build/tsan -R '^race[.]'
     stage double-tsan programs build/tsan --no-tests=ignore -R '^double[.](kernels|runtime|products|cuda_kernels|cuda_moves|cuda_layers|cuda_life|cuda_parts)$'
-    stage integration-tsan integration "$PWD/build/tsan/weir" batching admission lifecycle limits cuda_cases.Telemetry
+    stage integration-tsan integration "$PWD/build/tsan/weir" batching admission lifecycle limits cuda_cases.Telemetry \
+        admin_cases rollout_cases.Steps rollout_cases.Shadows versions_cases.Files.test_a_live versions_cases.State
 fi
 if stage build-asan build asan; then
     stage unit-asan programs build/asan
