@@ -147,5 +147,4 @@ void copies_compare(struct catalog *catalog); /* the copies that have run. threa
 /* Waits a moment; false: the catalog is being stopped. thread: loader. And tells the listener. */
 bool catalog_rest(struct catalog *catalog);
 void catalog_tell(struct catalog *catalog, const struct catalog_change *change);
-
 #endif
