@@ -68,6 +68,13 @@ extern const struct handler api_metrics_handler;
 extern const struct handler api_root_handler;
 extern const struct handler api_model_predict_handler; /* the path names the model */
 
+/* Paths and handlers of a family, up to the one without a path; their context is the api. */
+struct api_route {
+    const char *path;
+    const struct handler *handler;
+};
+extern const struct api_route api_v2_routes[];
+
 /* Their context is a struct api_admin; the paths name model and version. */
 extern const struct handler api_admin_list_handler;
 extern const struct handler api_admin_show_handler;

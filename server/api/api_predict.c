@@ -144,6 +144,7 @@ static enum weir_status read_ask(struct exchange *exchange, const struct request
     ask->job.dims = (struct tensor_dims){.rows = 1};
     ask->job.deadline_ns = exchange->head_ns + timeout_ns - margin_ns;
     if (!protocol->read_head)
+        if (!((const struct protocol *)exchange->handler->kind)->read_head)
         ask->answer_format = media_answer_format(request, ask->body.format);
     exchange_set_deadline(exchange, exchange->head_ns + timeout_ns);
     return WEIR_OK;
@@ -270,7 +271,7 @@ static void job_done(struct job *job) {
     mailbox_post(&prediction->loop->mailbox, &prediction->mail);
 }
 
-/* What the body says of deadline and priority goes with what the head said: the shorter, and the more modest. */
+/* What the body says of deadline and priority: the shorter deadline counts, and a priority if the head named none. */
 static void take_wishes(struct prediction *prediction) {
     const struct wishes *wishes = &prediction->decoded.wishes;
     struct exchange *exchange = prediction->exchange;
@@ -279,8 +280,8 @@ static void take_wishes(struct prediction *prediction) {
         prediction->job.deadline_ns -= exchange->deadline_ns - at_ns;
         exchange_set_deadline(exchange, at_ns);
     }
-    if (wishes->priority > 1 && prediction->job.priority == JOB_NORMAL)
-        prediction->job.priority = JOB_LOW;
+    if (wishes->priority > 0 && prediction->job.priority == JOB_NORMAL)
+        prediction->job.priority = wishes->priority == 1 ? JOB_HIGH : wishes->priority == 2 ? JOB_NORMAL : JOB_LOW;
 }
 
 void api_predict_end(struct exchange *exchange) {

@@ -6,6 +6,7 @@
 #include "server/codec/codec_binary.h"
 #include "server/codec/codec_json.h"
 #include "server/codec/codec_npy.h"
+#include "server/codec/codec_v2.h"
 #include "server/codec/decoder.h"
 #include "server/codec/json_answer.h"
 
@@ -17,6 +18,8 @@ enum weir_status decoder_open(const struct decoder_options *options, struct deco
         return codec_binary_open(options, out, err);
     case CODEC_NPY:
         return codec_npy_open(options, out, err);
+    case CODEC_V2:
+        return codec_v2_open(options, out, err);
     }
     return weir_fail(err, WEIR_INTERNAL, "no such body format: %d", (int)options->format);
 }
@@ -57,6 +60,8 @@ enum weir_status codec_encode(enum codec_format format, const struct signature *
         return codec_binary_encode(signature, rows, outputs, out, err);
     case CODEC_NPY:
         return codec_npy_encode(signature, rows, outputs, out, err);
+    case CODEC_V2:
+        break;
     }
     return weir_fail(err, WEIR_INTERNAL, "no such body format: %d", (int)format);
 }

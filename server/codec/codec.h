@@ -15,6 +15,7 @@ enum codec_format {
     CODEC_JSON, /* {"instances": [...]} in, {"predictions": [...]} out */
     CODEC_RAW,  /* little-endian elements, row after row, nothing else */
     CODEC_NPY,  /* one array in NumPy's .npy format */
+    CODEC_V2,   /* requests of the Open Inference Protocol; codec_encode does not write its answers */
 };
 
 struct decoder;
@@ -34,7 +35,7 @@ struct wishes {
     bool columns;       /* V1: "inputs" came, so "outputs" goes */
     bool binary;        /* V2: outputs that are not named go as bytes */
     int64_t timeout_us; /* 0: not said */
-    uint64_t priority;  /* 0: not said; 1 is the highest */
+    uint64_t priority;  /* 0: not said; 1 is high, 2 normal, more is low */
     struct wish {
         int output; /* index in the signature */
         bool binary;

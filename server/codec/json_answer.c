@@ -114,6 +114,13 @@ static bool write_run(struct bytes *out, struct source *source, size_t count) {
     return written == count;
 }
 
+bool json_answer_elements(struct bytes *out, enum tensor_dtype dtype, const void *data, size_t count, size_t *written) {
+    struct source source = {.dtype = dtype, .element_bytes = tensor_dtype_bytes(dtype), .at = data};
+    bool all = write_run(out, &source, count);
+    *written = source.written;
+    return all;
+}
+
 /* Appends the array of dimension `level` of the row, and all within it. */
 static bool write_array(struct bytes *out, struct source *source, int level) {
     size_t size = level < source->row->rank ? (size_t)source->row->dims[level] : 1;

@@ -2,6 +2,8 @@
 #ifndef WEIR_SERVER_CODEC_JSON_ANSWER_H
 #define WEIR_SERVER_CODEC_JSON_ANSWER_H
 
+#include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 
 #include "engine/job.h"
@@ -13,5 +15,9 @@
  * NO_MEMORY. */
 enum weir_status json_answer_write(const struct signature *signature, uint32_t rows, const struct job_tensor *outputs,
                                    struct bytes *out, struct weir_error *err) WEIR_CHECKED;
+
+/* Appends count elements with commas between. False: not all of them, *written tells how many; the next is not finite,
+ * or memory ran out (which out knows). */
+bool json_answer_elements(struct bytes *out, enum tensor_dtype dtype, const void *data, size_t count, size_t *written);
 
 #endif

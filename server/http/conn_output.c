@@ -202,6 +202,8 @@ void conn_refuse(struct conn *conn, int code, enum reason reason, const char *te
 }
 
 void exchange_set_deadline(struct exchange *exchange, int64_t at_ns) {
+    if (exchange->conn->state == CONN_WAIT)
+        conn_deadline(exchange->conn, at_ns);
     exchange->deadline_ns = at_ns;
 }
 

@@ -2,10 +2,12 @@
 #ifndef WEIR_SERVER_OBSERVE_LABELS_H
 #define WEIR_SERVER_OBSERVE_LABELS_H
 
-/* X(name, text): the route template of a request. */
+/* X(name, text): the route template of a request; predictions first. */
 #define ROUTE_LIST(X)                                                                                                  \
     X(PREDICT, "/predict")                                                                                             \
     X(MODEL_PREDICT, "/models/{model}/predict")                                                                        \
+    X(V2_INFER, "/v2/models/{model}/infer")                                                                            \
+    X(V2, "/v2")                                                                                                       \
     X(ADMIN, "/admin")                                                                                                 \
     X(HEALTH, "/health")                                                                                               \
     X(METRICS, "/metrics")                                                                                             \
@@ -49,6 +51,8 @@ enum reason {
 #undef REASON_ENUM
         REASON_COUNT
 };
+
+enum { ROUTE_LAST_PREDICTION = ROUTE_V2_INFER };
 
 const char *route_text(enum route route);
 const char *reason_text(enum reason reason);

@@ -111,7 +111,7 @@ void metrics_count_request(struct metrics_shard *shard, enum route route, int co
         atomic_store_explicit(&counts->used, true, memory_order_release);
     }
     add(&counts->requests[code_of(code)][(unsigned)reason < REASON_COUNT ? reason : REASON_INTERNAL], 1);
-    if (route == ROUTE_PREDICT || route == ROUTE_MODEL_PREDICT)
+    if ((int)route <= (int)ROUTE_LAST_PREDICTION)
         histogram_add(&counts_of(shard, model)->duration[class_of(code)], seconds(duration_ns));
 }
 

@@ -1,0 +1,249 @@
+#include "server/codec/v2_answer.h"
+
+#include <inttypes.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "server/codec/json_answer.h"
+#include "server/codec/v2_tensor.h"
+
+enum { CLASS_BYTES = 352 }; /* the longest "value:index": a float64 with its six decimals */
+
+static bool is_half(enum tensor_dtype dtype) {
+    return dtype == TENSOR_F16 || dtype == TENSOR_BF16;
+}
+
+/* The element's value, to compare by and to print. */
+static double value_at(enum tensor_dtype dtype, const char *data, size_t index) {
+    const char *at = data + index * tensor_dtype_bytes(dtype);
+    float f32;
+    double f64;
+    int32_t i32;
+    int64_t i64;
+    switch (dtype) {
+    case TENSOR_F32:
+        memcpy(&f32, at, sizeof f32);
+        return (double)f32;
+    case TENSOR_F64:
+        memcpy(&f64, at, sizeof f64);
+        return f64;
+    case TENSOR_I32:
+        memcpy(&i32, at, sizeof i32);
+        return i32;
+    case TENSOR_I64:
+        memcpy(&i64, at, sizeof i64);
+        return (double)i64;
+    case TENSOR_I8:
+        return (signed char)*at;
+    default:
+        return (unsigned char)*at;
+    }
+}
+
+struct class {
+    double value;
+    size_t index;
+};
+
+static int largest_first(const void *a, const void *b) {
+    const struct class *x = a, *y = b;
+    if (x->value != y->value)
+        return x->value < y->value ? 1 : -1;
+    return (x->index > y->index) - (x->index < y->index);
+}
+
+static int write_class(char *text, enum tensor_dtype dtype, const struct class *class) {
+    if (dtype == TENSOR_F32 || dtype == TENSOR_F64)
+        return snprintf(text, CLASS_BYTES, "%f:%zu", class->value, class->index);
+    return snprintf(text, CLASS_BYTES, "%.0f:%zu", class->value, class->index);
+}
+
+/* One output on its way. */
+struct output {
+    const struct tensor_spec *spec;
+    const struct job_tensor *tensor;
+    uint32_t rows; /* 1 where it has none */
+    size_t row_elements;
+    uint32_t classes; /* of a row; 0: the tensor itself */
+    bool binary;
+};
+
+static enum weir_status describe(const struct v2_answer *answer, const struct wish *wish, struct output *out,
+                                 struct weir_error *err) {
+    const struct tensor_spec *spec = &answer->signature->outputs[wish->output];
+    const struct job_tensor *tensor = &answer->outputs[wish->output];
+    *out = (struct output){.spec = spec,
+                           .tensor = tensor,
+                           .rows = spec->batch_axis < 0 ? 1 : answer->rows,
+                           .row_elements = tensor->row_bytes / tensor_dtype_bytes(spec->dtype),
+                           .binary = wish->binary || (is_half(spec->dtype) && wish->classes == 0)};
+    if (wish->classes == 0)
+        return WEIR_OK;
+    if (is_half(spec->dtype) || spec->dtype == TENSOR_BOOL)
+        return weir_fail(err, WEIR_INVALID, "output \"%s\" is %s: there is no classification of that", spec->name,
+                         v2_tensor_datatype(spec->dtype));
+    out->classes = wish->classes < out->row_elements ? wish->classes : (uint32_t)out->row_elements;
+    return WEIR_OK;
+}
+
+/* Calls put for each "value:index" of the output. */
+static bool each_class(const struct output *output, void (*put)(struct bytes *, const char *, size_t),
+                       struct bytes *out) {
+    struct class *classes = calloc(output->row_elements + 1, sizeof *classes);
+    for (uint32_t row = 0; classes && row < output->rows; row++) {
+        const char *data = (const char *)output->tensor->data + row * output->tensor->row_bytes;
+        for (size_t i = 0; i < output->row_elements; i++) {
+            double value = value_at(output->spec->dtype, data, i);
+            classes[i] = (struct class){.value = isnan(value) ? -INFINITY : value, .index = i};
+        }
+        qsort(classes, output->row_elements, sizeof *classes, largest_first);
+        for (uint32_t i = 0; i < output->classes; i++) {
+            char text[CLASS_BYTES];
+            put(out, text, (size_t)write_class(text, output->spec->dtype, &classes[i]));
+        }
+    }
+    free(classes);
+    return classes != NULL;
+}
+
+static void put_string(struct bytes *out, const char *text, size_t size) {
+    if (out->size > 0 && out->data[out->size - 1] != '[')
+        bytes_append(out, ",", 1);
+    bytes_append(out, "\"", 1);
+    bytes_append(out, text, size);
+    bytes_append(out, "\"", 1);
+}
+
+/* An element of BYTES: its length in four bytes, then itself. */
+static void put_bytes(struct bytes *out, const char *text, size_t size) {
+    uint32_t length = (uint32_t)size;
+    bytes_append(out, &length, sizeof length);
+    bytes_append(out, text, size);
+}
+
+static void write_shape(struct bytes *out, const struct output *output, struct tensor_shape whole) {
+    if (output->classes > 0) {
+        whole = (struct tensor_shape){.rank = 1, .dims = {output->rows, output->classes}};
+        whole.rank = output->spec->batch_axis < 0 ? 1 : 2;
+        if (whole.rank == 1)
+            whole.dims[0] = output->classes;
+    }
+    bytes_text(out, ",\"shape\":[");
+    for (int i = 0; i < whole.rank; i++)
+        bytes_printf(out, "%s%" PRId64, i > 0 ? "," : "", whole.dims[i]);
+    bytes_text(out, "]");
+}
+
+/* The tensor's bytes, whole. Returns them; *taken is to be freed. NULL: no memory. */
+static const char *whole_bytes(const struct output *output, const struct tensor_shape *whole, void **taken) {
+    *taken = NULL;
+    if (v2_tensor_is_plain(output->spec, whole))
+        return output->tensor->data;
+    *taken = malloc(output->rows * output->tensor->row_bytes + 1);
+    if (*taken)
+        v2_tensor_copy(output->spec, whole, false, output->tensor->data, *taken);
+    return *taken;
+}
+
+static enum weir_status write_data(struct bytes *out, const struct output *output, const struct tensor_shape *whole,
+                                   struct weir_error *err) {
+    void *taken;
+    size_t written, count = output->rows * output->row_elements;
+    bytes_text(out, ",\"data\":[");
+    if (output->classes > 0) {
+        if (!each_class(output, put_string, out))
+            return weir_fail(err, WEIR_NO_MEMORY, "no memory for the answer");
+        bytes_text(out, "]");
+        return WEIR_OK;
+    }
+    const char *data = whole_bytes(output, whole, &taken);
+    if (!data)
+        return weir_fail(err, WEIR_NO_MEMORY, "no memory for the answer");
+    bool all = json_answer_elements(out, output->spec->dtype, data, count, &written);
+    free(taken);
+    bytes_text(out, "]");
+    if (all || out->failed)
+        return WEIR_OK;
+    return weir_fail(err, WEIR_NON_FINITE, "output \"%s\", element %zu is not finite, which JSON cannot carry",
+                     output->spec->name, written);
+}
+
+/* Appends what travels as bytes. */
+static enum weir_status write_binary(struct bytes *out, const struct output *output, const struct tensor_shape *whole,
+                                     struct weir_error *err) {
+    void *taken;
+    if (output->classes > 0)
+        return each_class(output, put_bytes, out) ? WEIR_OK
+                                                  : weir_fail(err, WEIR_NO_MEMORY, "no memory for the answer");
+    const char *data = whole_bytes(output, whole, &taken);
+    if (!data)
+        return weir_fail(err, WEIR_NO_MEMORY, "no memory for the answer");
+    bytes_append(out, data, output->rows * output->tensor->row_bytes);
+    free(taken);
+    return WEIR_OK;
+}
+
+static enum weir_status write_output(struct bytes *json, struct bytes *binary, const struct output *output,
+                                     struct weir_error *err) {
+    struct tensor_shape whole = v2_tensor_whole(output->spec, output->tensor, output->rows);
+    enum weir_status status;
+    bytes_text(json, "{\"name\":");
+    bytes_json_string(json, output->spec->name, strlen(output->spec->name));
+    bytes_printf(json, ",\"datatype\":\"%s\"", output->classes > 0 ? "BYTES" : v2_tensor_datatype(output->spec->dtype));
+    write_shape(json, output, whole);
+    if (output->binary) {
+        size_t before = binary->size;
+        status = write_binary(binary, output, &whole, err);
+        bytes_printf(json, ",\"parameters\":{\"binary_data_size\":%zu}", binary->size - before);
+    } else {
+        status = write_data(json, output, &whole, err);
+    }
+    bytes_text(json, "}");
+    return status;
+}
+
+static enum weir_status write_all(const struct v2_answer *answer, struct bytes *json, struct bytes *binary,
+                                  bool *any_binary, struct weir_error *err) {
+    const struct wishes *wishes = answer->wishes;
+    int count = wishes->outputs ? wishes->output_count : answer->signature->output_count;
+    enum weir_status status = WEIR_OK;
+    bytes_text(json, "{");
+    if (wishes->id) {
+        bytes_text(json, "\"id\":");
+        bytes_json_string(json, wishes->id, wishes->id_size);
+        bytes_text(json, ",");
+    }
+    bytes_printf(json, "\"model_name\":\"%s\",\"model_version\":\"%" PRIu64 "\",\"outputs\":[", answer->model,
+                 answer->version);
+    for (int i = 0; i < count && status == WEIR_OK; i++) {
+        struct wish wish = wishes->outputs ? wishes->outputs[i] : (struct wish){.output = i, .binary = wishes->binary};
+        struct output output;
+        status = describe(answer, &wish, &output, err);
+        if (status != WEIR_OK)
+            break;
+        *any_binary |= output.binary;
+        bytes_text(json, i > 0 ? "," : "");
+        status = write_output(json, binary, &output, err);
+    }
+    bytes_text(json, "]}");
+    return status;
+}
+
+enum weir_status v2_answer_write(const struct v2_answer *answer, struct bytes *out, size_t *json_bytes,
+                                 struct weir_error *err) {
+    size_t before = out->size;
+    struct bytes binary = {.size = 0};
+    bool any_binary = false;
+    enum weir_status status = write_all(answer, out, &binary, &any_binary, err);
+    *json_bytes = any_binary ? out->size - before : SIZE_MAX;
+    if (binary.size > 0)
+        bytes_append(out, binary.data, binary.size);
+    if (status == WEIR_OK && (out->failed || binary.failed))
+        status = weir_fail(err, WEIR_NO_MEMORY, "no memory for the answer");
+    bytes_release(&binary);
+    if (status != WEIR_OK)
+        out->size = before;
+    return status;
+}

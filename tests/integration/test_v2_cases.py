@@ -1,0 +1,240 @@
+"""The Open Inference Protocol (V2) over HTTP: what its clients send, and what they need back."""
+
+import json
+import struct
+import unittest
+import zlib
+
+from harness import ROOT, Server, ServerCase, eventually, run_at_once
+
+DIGITS = ROOT / "models" / "digits"
+ROW = [float(x) for x in (DIGITS / "heldout.csv").read_text(encoding="ascii").splitlines()[1].split(",")[:-1]]
+INPUT = {"name": "pixels", "shape": [1, 64], "datatype": "FP32", "data": ROW}
+RAW = struct.pack("<64f", *ROW)
+BINARY = {"name": "pixels", "shape": [1, 64], "datatype": "FP32", "parameters": {"binary_data_size": 256}}
+INFER = "/v2/models/digits/infer"
+
+
+class V2Case(ServerCase):
+    @classmethod
+    def model(cls):
+        return DIGITS
+
+    def get(self, path):
+        return self.server.request("GET", path)
+
+    def infer(self, request, tail=b"", path=INFER, headers=()):
+        body = request if isinstance(request, bytes) else json.dumps(request).encode()
+        headers = dict(headers)
+        if tail:
+            headers["Inference-Header-Content-Length"] = str(len(body))
+        return self.server.request("POST", path, body + tail, headers=list(headers.items()))
+
+    def outputs(self, answer):
+        """The outputs by name: lists for JSON, bytes for binary ones."""
+        self.assertEqual(answer.status, 200, answer)
+        size = answer.headers.get("inference-header-content-length")
+        if size is None:
+            self.assertEqual(answer.headers["content-type"], "application/json")
+            document, tail = json.loads(answer.body), b""
+        else:
+            self.assertEqual(answer.headers["content-type"], "application/octet-stream")
+            document, tail = json.loads(answer.body[: int(size)]), answer.body[int(size):]
+        out = {}
+        for output in document["outputs"]:
+            size = output.get("parameters", {}).get("binary_data_size")
+            if size is None:
+                self.assertNotIn("parameters", output)
+                out[output["name"]] = output["data"]
+            else:
+                out[output["name"]], tail = tail[:size], tail[size:]
+        self.assertEqual(tail, b"")
+        self.document = document
+        return out
+
+
+class Metadata(V2Case):
+    def test_the_server_and_its_health(self):
+        document = self.get("/v2").json()
+        self.assertEqual(document["name"], "weir")
+        self.assertIn("binary_tensor_data", document["extensions"])
+        self.assertEqual(self.get("/v2/").json(), document)
+        self.assertEqual(self.get("/v2/health/live").json(), {"live": True})
+        self.assertEqual(self.get("/v2/health/ready").json(), {"ready": True})
+
+    def test_the_model(self):
+        for path in ("/v2/models/digits", "/v2/models/digits/versions/1"):
+            self.assertEqual(
+                self.get(path).json(),
+                {
+                    "name": "digits",
+                    "versions": ["1"],
+                    "platform": "onnx_onnxv1",
+                    "inputs": [{"name": "pixels", "datatype": "FP32", "shape": [-1, 64]}],
+                    "outputs": [{"name": "probabilities", "datatype": "FP32", "shape": [-1, 10]}],
+                },
+            )
+            self.assertEqual(self.get(path + "/ready").json(), {"name": "digits", "ready": True})
+            config = self.get(path + "/config").json()
+            self.assertEqual(config["input"], [{"name": "pixels", "data_type": "TYPE_FP32", "dims": [64]}])
+            self.assertGreater(config["max_batch_size"], 0)
+            self.assertIn("dynamic_batching", config)
+        self.assertEqual(self.get("/v2/models").json(), {"models": ["digits"]})
+
+    def test_models_and_versions_that_are_not_there(self):
+        for path, code in (("nope", 404), ("digits/versions/99", 404), ("digits/versions/1.0.0", 400),
+                           ("digits/versions/00", 404), ("digits/versions/x", 400)):
+            for end in ("", "/ready", "/config"):
+                answer = self.get("/v2/models/%s%s" % (path, end))
+                self.assertEqual(answer.status, code, path + end)
+                self.assertIsInstance(answer.json()["error"], str)
+            self.assertEqual(self.infer({"inputs": [INPUT]}, path="/v2/models/%s/infer" % path).status, code, path)
+
+    def test_the_repository(self):
+        for body in (b"", b'{"ready":true}'):
+            answer = self.server.request("POST", "/v2/repository/index", body)
+            self.assertEqual(answer.json(), [{"name": "digits", "version": "1", "state": "READY"}])
+        for what in ("load", "unload"):
+            answer = self.server.request("POST", "/v2/repository/models/digits/" + what, b"")
+            self.assertEqual(answer.status, 503)
+            self.assertIn("/admin", answer.error)
+
+    def test_a_wrong_method(self):
+        self.assertEqual(self.get(INFER).status, 405)
+        self.assertEqual(self.server.request("POST", "/v2/models/digits", b"").status, 405)
+
+
+class Infer(V2Case):
+    def test_flat_and_nested_data_in_any_order_of_members(self):
+        answers = [
+            self.outputs(self.infer({"inputs": [one]}))["probabilities"]
+            for one in (
+                INPUT,
+                dict(INPUT, data=[ROW]),
+                {"data": ROW, "datatype": "FP32", "shape": [1, 64], "name": "pixels"},
+                {"shape": [1, 64], "data": [ROW], "name": "pixels", "datatype": "FP32"},
+            )
+        ]
+        self.assertEqual(answers, [answers[0]] * 4)
+        self.assertEqual(self.document["model_name"], "digits")
+        self.assertEqual(self.document["model_version"], "1")
+        self.assertNotIn("id", self.document)
+        plain = self.server.predict([ROW]).predictions
+        self.assertEqual(answers[0], plain[0])
+
+    def test_binary_both_ways_is_bit_exact(self):
+        text = self.outputs(self.infer({"inputs": [INPUT]}))["probabilities"]
+        request = {"id": "7", "inputs": [BINARY], "parameters": {"binary_data_output": True}}
+        raw = self.outputs(self.infer(request, RAW))["probabilities"]
+        self.assertEqual(list(struct.unpack("<10f", raw)), [struct.unpack("<f", struct.pack("<f", x))[0] for x in text])
+        self.assertEqual(self.document["id"], "7")
+        request = {"inputs": [INPUT], "outputs": [{"name": "probabilities", "parameters": {"binary_data": True}}]}
+        self.assertEqual(self.outputs(self.infer(request))["probabilities"], raw)
+        answer = self.infer(RAW, headers={"Inference-Header-Content-Length": "0"})
+        self.assertEqual(self.outputs(answer)["probabilities"], raw)
+        whole = json.dumps({"inputs": [INPUT]}).encode()
+        answer = self.infer(whole, headers={"Inference-Header-Content-Length": str(len(whole))})
+        self.assertEqual(self.outputs(answer)["probabilities"], text)
+
+    def test_compressed_bodies_count_uncompressed_json(self):
+        head = json.dumps({"inputs": [BINARY]}).encode()
+        gzip = zlib.compressobj(wbits=31)
+        for coding, body in (("deflate", zlib.compress(head + RAW)), ("gzip", gzip.compress(head + RAW) + gzip.flush())):
+            headers = {"Content-Encoding": coding, "Inference-Header-Content-Length": str(len(head))}
+            answer = self.server.request("POST", INFER, body, headers=list(headers.items()))
+            self.assertEqual(len(self.outputs(answer)["probabilities"]), 10)
+
+    def test_content_types_do_not_matter(self):
+        for kind in ("application/octet-stream", "application/x-www-form-urlencoded", "text/plain"):
+            self.assertEqual(self.infer({"inputs": [INPUT]}, headers={"Content-Type": kind}).status, 200)
+
+    def test_classification(self):
+        request = {"inputs": [dict(INPUT, shape=[2, 64], data=ROW + ROW)],
+                   "outputs": [{"name": "probabilities", "parameters": {"classification": 3}}]}
+        classes = self.outputs(self.infer(request))["probabilities"]
+        self.assertEqual(self.document["outputs"][0]["datatype"], "BYTES")
+        self.assertEqual(self.document["outputs"][0]["shape"], [2, 3])
+        self.assertEqual([text.split(":")[1] for text in classes], ["7", "4", "5"] * 2)
+        request["outputs"][0]["parameters"]["binary_data"] = True
+        raw = self.outputs(self.infer(request))["probabilities"]
+        (size,) = struct.unpack("<I", raw[:4])
+        self.assertEqual(raw[4:4 + size].decode(), classes[0])
+
+    def test_the_rows_of_a_request_stay_in_order(self):
+        rows = [[float((r * 7 + c) % 17) for c in range(64)] for r in range(50)]
+        request = {"inputs": [dict(INPUT, shape=[50, 64], data=rows)]}
+        got = self.outputs(self.infer(request))["probabilities"]
+        want = [x for row in self.server.predict(rows).predictions for x in row]
+        self.assertEqual(got, want)
+
+    def test_bad_requests_name_their_fault(self):
+        bad = (
+            ({"inputs": [dict(INPUT, shape=[2, 64])]}, "64 values, expected 128"),
+            ({"inputs": [dict(INPUT, shape=[-1, 64])]}, "-1"),
+            ({"inputs": [dict(INPUT, shape=[1.5, 64])]}, "1.5"),
+            ({"inputs": [dict(INPUT, shape=["1", 64])]}, "shape"),
+            ({"inputs": [dict(INPUT, shape="-1")]}, "shape"),
+            ({"inputs": [dict(INPUT, shape=[])]}, "shape"),
+            ({"inputs": [dict(INPUT, shape=[1] * 9)]}, "8 dimensions"),
+            ({"inputs": [dict(INPUT, shape=[0, 64], data=[])]}, "at least one"),
+            ({"inputs": [dict(INPUT, datatype="INT64")]}, "FP32"),
+            ({"inputs": [dict(INPUT, datatype="BYTES")]}, "FP32"),
+            ({"inputs": [dict(INPUT, datatype="fp32")]}, "FP32"),
+            ({"inputs": [{key: INPUT[key] for key in ("name", "shape", "data")}]}, "datatype"),
+            ({"inputs": [INPUT, INPUT]}, "twice"),
+            ({"inputs": []}, "missing"),
+            ({}, "inputs"),
+            ({"inputs": [dict(INPUT, name="x")]}, '"x"'),
+            ({"inputs": [INPUT], "outputs": [{"name": "potato"}]}, "potato"),
+            ({"inputs": [dict(INPUT, data=[ROW[:32], ROW[32:]])]}, "element [0]"),
+            ({"inputs": [dict(INPUT, data=ROW + [1])]}, "65 values"),
+            (b'{"inputs":[{"name":"pixels","shape":[1,64],"datatype":"FP32","data":[NaN]}]}', "offset"),
+            (b"not json", "offset"),
+        )
+        for request, wanted in bad:
+            answer = self.infer(request)
+            self.assertEqual(answer.status, 400, request)
+            self.assertIn(wanted, answer.error)
+            self.assertEqual(answer.headers["content-type"], "application/json")
+
+    def test_bytes_that_do_not_fit(self):
+        for tail, wanted in ((RAW + b"x", "left"), (RAW[:-1], "ends before")):
+            answer = self.infer({"inputs": [BINARY]}, tail)
+            self.assertEqual(answer.status, 400)
+            self.assertIn(wanted, answer.error)
+        for length in ("999999", "-1", "x", ""):
+            answer = self.infer({"inputs": [INPUT]}, headers={"Inference-Header-Content-Length": length})
+            self.assertEqual(answer.status, 400, length)
+
+    def test_a_deadline_in_the_body_counts(self):
+        answer = self.infer({"inputs": [INPUT], "parameters": {"timeout": 1}})
+        self.assertIn(answer.status, (503, 504))
+        self.assertEqual(self.infer({"inputs": [INPUT], "parameters": {"timeout": 2000000}}).status, 200)
+
+    def test_many_clients_at_once_get_their_own(self):
+        def ask(i):
+            row = [float((i * 3 + c) % 17) for c in range(64)]
+            want = self.server.predict([row]).predictions[0]
+            return self.outputs(self.infer({"id": str(i), "inputs": [dict(INPUT, data=row)]}))["probabilities"] == want
+
+        self.assertEqual(run_at_once([lambda i=i: ask(i) for i in range(24)]), [True] * 24)
+
+    def test_the_route_has_its_series(self):
+        self.infer({"inputs": [INPUT]})
+        eventually(lambda: self.server.metrics().total("weir_requests_total", route="/v2/models/{model}/infer",
+                                                       model="digits", version="1", code="200") >= 1)
+
+
+class Empty(unittest.TestCase):
+    def test_a_server_without_a_model_is_not_ready(self):
+        import tempfile
+
+        with tempfile.TemporaryDirectory() as folder, Server(folder, model_name="digits", wait="not_ready") as server:
+            server.host, server.port = server.address()
+            self.assertEqual(server.request("GET", "/v2/health/live").status, 200)
+            self.assertEqual(server.request("GET", "/v2/health/ready").status, 503)
+            self.assertEqual(server.request("GET", "/v2/models/digits/ready").status, 503)
+
+
+if __name__ == "__main__":
+    unittest.main()
