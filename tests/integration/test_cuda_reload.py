@@ -25,7 +25,8 @@ class Reload(unittest.TestCase):
 
     def server(self, plan="", **options):
         env = {"WEIR_CUDA_DOUBLE": "when=%s/now %s" % (self.folder, plan)} if plan else None
-        return Server(os.path.join(self.folder, "digits"), env=env, **{"scan_ms": 50, **GPU, **options})
+        patient = {"queue_delay_target_ms": 20000, "timeout_ms": 20000}  # a busy machine refuses nobody
+        return Server(os.path.join(self.folder, "digits"), env=env, **{"scan_ms": 50, **patient, **GPU, **options})
 
     def go_wrong(self):
         pathlib.Path(self.folder, "now").touch()
@@ -52,6 +53,8 @@ class Reload(unittest.TestCase):
             thread.start()
         try:
             act(seen)
+        except AssertionError as error:
+            raise AssertionError("%s; wrong answers: %s" % (error, wrong)) from None
         finally:
             over.set()
             for thread in threads:
