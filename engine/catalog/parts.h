@@ -68,8 +68,7 @@ struct catalog_model {
     struct comparison *comparison;
     char **remarks; /* of the last look */
     size_t remark_count;
-    char problem[512]; /* why the last look failed */
-    char last[320];    /* how the last rollout ended; for views */
+    char problem[512], last[320]; /* why the last look failed; how the last rollout ended, for views */
     uint64_t loads, load_failures;
 };
 
