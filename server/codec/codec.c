@@ -13,6 +13,7 @@
 enum weir_status decoder_open(const struct decoder_options *options, struct decoder **out, struct weir_error *err) {
     switch (options->format) {
     case CODEC_JSON:
+    case CODEC_V1:
         return codec_json_open(options, out, err);
     case CODEC_RAW:
         return codec_binary_open(options, out, err);
@@ -55,6 +56,7 @@ enum weir_status codec_encode(enum codec_format format, const struct signature *
                               const struct job_tensor *outputs, struct bytes *out, struct weir_error *err) {
     switch (format) {
     case CODEC_JSON:
+    case CODEC_V1:
         return json_answer_write(signature, rows, outputs, out, err);
     case CODEC_RAW:
         return codec_binary_encode(signature, rows, outputs, out, err);

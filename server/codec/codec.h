@@ -16,6 +16,7 @@ enum codec_format {
     CODEC_RAW,  /* little-endian elements, row after row, nothing else */
     CODEC_NPY,  /* one array in NumPy's .npy format */
     CODEC_V2,   /* requests of the Open Inference Protocol; codec_encode does not write its answers */
+    CODEC_V1,   /* CODEC_JSON, and {"inputs": ...} in, {"outputs": ...} out (json_answer_write_columns) */
 };
 
 struct decoder;

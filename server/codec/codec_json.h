@@ -6,6 +6,11 @@
  * sizes from the first row, and every later row must have the same. Integers are written without fraction and exponent,
  * bool as true, false, 1 or 0; what does not fit the type is refused.
  *
+ * KServe V1 and TensorFlow Serving (CODEC_V1) take that, rows as objects also for one input, and in place of
+ * "instances"
+ * {"inputs": ...}: each input whole, nested as its shape says, in an object by name, or bare where there is one. Of
+ * "signature_name" there is "serving_default", which "" means too.
+ *
  * The rules that are ours to choose: other members beside "instances" are skipped, their grammar, UTF-8, depth and
  * names checked all the same; a name that comes twice in one object is refused (json_names.h has the bounds;
  * "instances" and the inputs always are); half of a surrogate pair is refused; a flat row is not taken for a batch of
@@ -16,7 +21,7 @@
 
 #include "server/codec/codec.h"
 
-/* As decoder_open, for CODEC_JSON. Errors: UNSUPPORTED (no inputs, or one without elements), NO_MEMORY. */
+/* As decoder_open, for CODEC_JSON and CODEC_V1. Errors: UNSUPPORTED (no inputs, or one without elements), NO_MEMORY. */
 enum weir_status codec_json_open(const struct decoder_options *options, struct decoder **out,
                                  struct weir_error *err) WEIR_CHECKED;
 

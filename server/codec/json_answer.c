@@ -1,8 +1,10 @@
 #include "server/codec/json_answer.h"
 
 #include <math.h>
+#include <stdlib.h>
 #include <string.h>
 
+#include "server/codec/batch_axis.h"
 #include "server/codec/json_writer.h"
 #include "server/codec/place.h"
 
@@ -175,6 +177,15 @@ static enum weir_status write_row(struct bytes *out, const struct signature *sig
     return WEIR_OK;
 }
 
+/* Ends an answer that began at `before`; it is taken back if it failed. */
+static enum weir_status end_answer(struct bytes *out, size_t before, enum weir_status status, struct weir_error *err) {
+    if (status == WEIR_OK && out->failed)
+        status = weir_fail(err, WEIR_NO_MEMORY, "no memory for the answer");
+    if (status != WEIR_OK)
+        out->size = before;
+    return status;
+}
+
 enum weir_status json_answer_write(const struct signature *signature, uint32_t rows, const struct job_tensor *outputs,
                                    struct bytes *out, struct weir_error *err) {
     size_t before = out->size;
@@ -186,9 +197,58 @@ enum weir_status json_answer_write(const struct signature *signature, uint32_t r
         status = write_row(out, signature, row, outputs, err);
     }
     bytes_text(out, "]}");
-    if (status == WEIR_OK && out->failed)
-        status = weir_fail(err, WEIR_NO_MEMORY, "no memory for the answer");
-    if (status != WEIR_OK)
-        out->size = before;
+    return end_answer(out, before, status, err);
+}
+
+/* An output whose batch dimension is not the first, as one array. */
+static enum weir_status write_whole(struct bytes *out, const struct tensor_spec *spec, const struct job_tensor *tensor,
+                                    uint32_t rows, struct weir_error *err) {
+    struct tensor_spec whole_spec = *spec;
+    struct job_tensor whole = {.data = malloc(rows * tensor->row_bytes + 1),
+                               .row = batch_axis_whole(spec, &tensor->row, rows)};
+    if (!whole.data)
+        return weir_fail(err, WEIR_NO_MEMORY, "no memory for the answer");
+    whole_spec.batch_axis = -1;
+    batch_axis_from_rows(spec, &tensor->row, rows, tensor->data, whole.data);
+    enum weir_status status = write_output(out, &whole_spec, &whole, 0, err);
+    free(whole.data);
     return status;
+}
+
+static enum weir_status write_column(struct bytes *out, const struct tensor_spec *spec, const struct job_tensor *tensor,
+                                     uint32_t rows, struct weir_error *err) {
+    enum weir_status status = WEIR_OK;
+    if (spec->batch_axis < 0)
+        return write_output(out, spec, tensor, 0, err);
+    if (batch_axis_is_inside(spec))
+        return write_whole(out, spec, tensor, rows, err);
+    bytes_append(out, "[", 1);
+    for (uint32_t row = 0; row < rows && status == WEIR_OK; row++) {
+        if (row > 0)
+            bytes_append(out, ",", 1);
+        status = write_output(out, spec, tensor, row, err);
+    }
+    bytes_append(out, "]", 1);
+    return status;
+}
+
+enum weir_status json_answer_write_columns(const struct signature *signature, uint32_t rows,
+                                           const struct job_tensor *outputs, struct bytes *out,
+                                           struct weir_error *err) {
+    size_t before = out->size;
+    bool named = signature->output_count > 1;
+    enum weir_status status = WEIR_OK;
+    bytes_text(out, named ? "{\"outputs\":{" : "{\"outputs\":");
+    for (int i = 0; i < signature->output_count && status == WEIR_OK; i++) {
+        const struct tensor_spec *spec = &signature->outputs[i];
+        if (i > 0)
+            bytes_append(out, ",", 1);
+        if (named) {
+            bytes_json_string(out, spec->name, strlen(spec->name));
+            bytes_append(out, ":", 1);
+        }
+        status = write_column(out, spec, &outputs[i], rows, err);
+    }
+    bytes_text(out, named ? "}}" : "}");
+    return end_answer(out, before, status, err);
 }

@@ -1,4 +1,4 @@
-/* Tensors to {"predictions": [...]}. */
+/* Tensors to {"predictions": [...]} and {"outputs": ...}. */
 #ifndef WEIR_SERVER_CODEC_JSON_ANSWER_H
 #define WEIR_SERVER_CODEC_JSON_ANSWER_H
 
@@ -19,5 +19,11 @@ enum weir_status json_answer_write(const struct signature *signature, uint32_t r
 /* Appends count elements with commas between. False: not all of them, *written tells how many; the next is not finite,
  * or memory ran out (which out knows). */
 bool json_answer_elements(struct bytes *out, enum tensor_dtype dtype, const void *data, size_t count, size_t *written);
+
+/* The same for an answer by columns: each output whole, nested as its shape says; in an object by name where there are
+ * several. */
+enum weir_status json_answer_write_columns(const struct signature *signature, uint32_t rows,
+                                           const struct job_tensor *outputs, struct bytes *out,
+                                           struct weir_error *err) WEIR_CHECKED;
 
 #endif

@@ -29,6 +29,13 @@ void json_tensor_release(struct json_tensor *tensor) {
     tensor->data = NULL;
 }
 
+void json_tensor_take_whole(struct json_tensor *tensor, int batch_free) {
+    tensor->row = tensor->spec->shape;
+    tensor->row.dims[tensor->spec->batch_axis] = TENSOR_FREE(batch_free);
+    tensor->has_rows = false;
+    tensor->max_rows = 1;
+}
+
 bool json_tensor_is_between(const struct json_tensor *tensor) {
     return tensor->level == 0 && tensor->skip_depth < 0;
 }

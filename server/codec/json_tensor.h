@@ -14,7 +14,7 @@
 
 struct json_tensor {
     const struct tensor_spec *spec;
-    int64_t *free_sizes; /* of the signature's free dimensions, by all tensors of the body; 0: not known yet */
+    int64_t *free_sizes; /* of the free dimensions, by all tensors of the body; 0: not known yet */
     bool has_rows;       /* a tensor without is read as one row */
     size_t max_rows;
     struct tensor_shape row; /* negative where the spec's is free and the size not known */
@@ -38,6 +38,10 @@ struct json_tensor_options {
 
 void json_tensor_init(struct json_tensor *tensor, const struct json_tensor_options *options);
 void json_tensor_release(struct json_tensor *tensor);
+
+/* Before anything is read: the tensor comes as one array, its batch dimension where the spec has it, and this is the
+ * number of the free size that it gives. */
+void json_tensor_take_whole(struct json_tensor *tensor, int batch_free);
 
 /* Between rows, where a value or the end of the list of rows comes next. */
 bool json_tensor_is_between(const struct json_tensor *tensor);

@@ -1,12 +1,14 @@
 /* Reads one JSON body whole and in pieces: both must give the same rows or the same refusal, and rows that were read
- * must be written and read again as the same bits. The first two bytes of the input choose the inputs' types and shapes
- * and how the body is cut; the rest is the body. usage: fuzz_json tests/fuzz/corpus/json   (libFuzzer) */
+ * must be written, by rows and by columns, and read again as the same bits. The first two bytes of the input choose the
+ * inputs' types and shapes, how the body is cut and whether it is /predict's or V1's; the rest is the body. usage:
+ * fuzz_json tests/fuzz/corpus/json   (libFuzzer) */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "engine/utf8.h"
 #include "server/codec/codec.h"
+#include "server/codec/json_answer.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
@@ -32,12 +34,12 @@ static size_t next_size(uint32_t *seed, size_t left) {
     return size < left ? size : left;
 }
 
-static struct outcome decode(const struct signature *signature, const char *body, size_t size, bool whole,
-                             uint32_t seed) {
+static struct outcome decode(enum codec_format format, const struct signature *signature, const char *body, size_t size,
+                             bool whole, uint32_t seed) {
     struct outcome outcome = {.status = WEIR_OK};
     /* Whole bodies come announced, cut ones come chunked. */
     struct decoder_options options = {
-        .format = CODEC_JSON, .signature = signature, .body_bytes = whole ? size : 0, .max_rows = 50};
+        .format = format, .signature = signature, .body_bytes = whole ? size : 0, .max_rows = 50};
     struct decoder *decoder;
     if (decoder_open(&options, &decoder, &outcome.err) != WEIR_OK)
         abort();
@@ -72,22 +74,34 @@ static void require_same(const struct signature *signature, const struct outcome
     }
 }
 
-/* Several outputs are written as objects by name, which is how several inputs are read. */
-static void check_round_trip(const struct signature *signature, const struct outcome *first) {
-    static const char head[] = "{\"predictions\"", same[] = "{\"instances\"";
-    struct bytes out = {0}, body = {0};
-    struct outcome again = {.status = WEIR_OK};
-    again.status =
-        codec_encode(CODEC_JSON, signature, first->decoded.dims.rows, first->decoded.inputs, &out, &again.err);
-    require(again.status == WEIR_OK, "rows that were read are not written", first, &again);
-    bytes_text(&body, same);
-    bytes_append(&body, out.data + sizeof head - 1, out.size - (sizeof head - 1));
-    again = decode(signature, body.data, body.size, true, 0);
+/* Reads an answer again as a body, its head being "{\"predictions\"" or "{\"outputs\"". */
+static void check_again(const struct signature *signature, const struct outcome *first, const struct bytes *answer,
+                        size_t head_size, const char *head) {
+    struct bytes body = {0};
+    bytes_text(&body, head);
+    bytes_append(&body, answer->data + head_size, answer->size - head_size);
+    struct outcome again = decode(CODEC_V1, signature, body.data, body.size, true, 0);
     require(again.status == WEIR_OK, "written rows are not read", first, &again);
     require_same(signature, first, &again, "written rows are read as other rows");
     decoded_release(&again.decoded, signature->input_count);
-    bytes_release(&out);
     bytes_release(&body);
+}
+
+/* Several outputs are written as objects by name, which is how several inputs are read. */
+static void check_round_trip(const struct signature *signature, const struct outcome *first) {
+    uint32_t rows = first->decoded.dims.rows;
+    struct bytes out = {0};
+    struct outcome again = {.status = WEIR_OK};
+    again.status = codec_encode(CODEC_JSON, signature, rows, first->decoded.inputs, &out, &again.err);
+    require(again.status == WEIR_OK, "rows that were read are not written", first, &again);
+    if (signature->input_count == 1 ||
+        signature->inputs[2].batch_axis >= 0) /* else the writer says more than may be read */
+        check_again(signature, first, &out, strlen("{\"predictions\""), "{\"instances\"");
+    out.size = 0;
+    again.status = json_answer_write_columns(signature, rows, first->decoded.inputs, &out, &again.err);
+    require(again.status == WEIR_OK, "rows that were read are not written by columns", first, &again);
+    check_again(signature, first, &out, strlen("{\"outputs\""), "{\"inputs\"");
+    bytes_release(&out);
 }
 
 #define FREE(k) TENSOR_FREE(k)
@@ -135,8 +149,9 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
         return 0;
     choose_model(data[0], specs, &signature);
     const char *body = (const char *)data + 2;
-    struct outcome whole = decode(&signature, body, size - 2, true, 0);
-    struct outcome pieces = decode(&signature, body, size - 2, false, data[1]);
+    enum codec_format format = data[1] % 2 ? CODEC_V1 : CODEC_JSON;
+    struct outcome whole = decode(format, &signature, body, size - 2, true, 0);
+    struct outcome pieces = decode(format, &signature, body, size - 2, false, data[1]);
 
     require(whole.status == pieces.status, "whole and pieces end differently", &whole, &pieces);
     if (whole.status != WEIR_OK) {
@@ -149,9 +164,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
         return 0;
     }
     require_same(&signature, &whole, &pieces, "whole and pieces are not the same rows");
-    if (signature.input_count == 1 ||
-        signature.inputs[2].batch_axis >= 0) /* else the writer says more than may be read */
-        check_round_trip(&signature, &whole);
+    check_round_trip(&signature, &whole);
     decoded_release(&whole.decoded, signature.input_count);
     decoded_release(&pieces.decoded, signature.input_count);
     return 0;

@@ -223,3 +223,58 @@ Test(json_answer, a_buffer_without_memory_is_no_answer) {
     struct weir_error err;
     cr_assert(json_answer_write(&model.signature, 1, &output, &out, &err) == WEIR_NO_MEMORY);
 }
+
+static void expect_columns(const struct signature *signature, uint32_t rows, const struct job_tensor *outputs,
+                           const char *answer) {
+    struct bytes out = {0};
+    struct weir_error err;
+    cr_assert(json_answer_write_columns(signature, rows, outputs, &out, &err) == WEIR_OK);
+    bytes_append(&out, "", 1);
+    cr_assert(eq(str, out.data, (char *)answer));
+    bytes_release(&out);
+}
+
+Test(json_answer, columns_are_whole_arrays) {
+    struct tensor_spec specs[] = {
+        {.name = "first", .dtype = TENSOR_F32, .shape = {.rank = 2, .dims = {-1, 2}}},
+        {.name = "inside", .dtype = TENSOR_I32, .shape = {.rank = 2, .dims = {2, -1}}},
+        {.name = "shared", .dtype = TENSOR_BOOL, .shape = {.rank = 1, .dims = {2}}},
+    };
+    for (int i = 0; i < 3; i++)
+        cr_assert(tensor_spec_measure(&specs[i]));
+    float first[] = {1, 2, 3, 4, 5, 6};
+    int32_t inside[] = {1, -1, 2, -2, 3, -3};
+    char shared[] = {1, 0};
+    struct job_tensor outputs[] = {tensor_of(&specs[0], first), tensor_of(&specs[1], inside),
+                                   tensor_of(&specs[2], shared)};
+    struct signature signature = {.outputs = specs, .output_count = 3};
+    expect_columns(&signature, 3, outputs,
+                   "{\"outputs\":{\"first\":[[1,2],[3,4],[5,6]],\"inside\":[[1,2,3],[-1,-2,-3]],"
+                   "\"shared\":[true,false]}}");
+    signature.output_count = 1;
+    expect_columns(&signature, 3, outputs, "{\"outputs\":[[1,2],[3,4],[5,6]]}");
+    signature.outputs = &specs[1];
+    expect_columns(&signature, 3, &outputs[1], "{\"outputs\":[[1,2,3],[-1,-2,-3]]}");
+    signature.outputs = &specs[2];
+    expect_columns(&signature, 1, &outputs[2], "{\"outputs\":[true,false]}");
+}
+
+Test(json_answer, a_value_in_a_column_that_is_not_finite_is_named) {
+    struct tensor_spec specs[] = {{.name = "first", .dtype = TENSOR_F32, .shape = {.rank = 2, .dims = {-1, 2}}},
+                                  {.name = "inside", .dtype = TENSOR_F32, .shape = {.rank = 2, .dims = {2, -1}}}};
+    float values[] = {1, 2, NAN, 4};
+    struct weir_error err;
+    struct bytes out = {0};
+    bytes_text(&out, "before");
+    for (int i = 0; i < 2; i++) {
+        cr_assert(tensor_spec_measure(&specs[i]));
+        struct signature signature = {.outputs = &specs[i], .output_count = 1};
+        struct job_tensor output = tensor_of(&specs[i], values);
+        cr_assert(json_answer_write_columns(&signature, 2, &output, &out, &err) == WEIR_NON_FINITE);
+        cr_assert(eq(sz, out.size, strlen("before")));
+        cr_assert(eq(str, err.text,
+                     i == 0 ? "output \"first\", row 1, column 0 is NaN, which JSON cannot carry"
+                            : "output \"inside\", element [0][1] is NaN, which JSON cannot carry"));
+    }
+    bytes_release(&out);
+}
