@@ -155,6 +155,8 @@ static void add_routes(struct service *service) {
     add_route(service, service->ready_path, &api_ready_handler, ROUTE_SET_OPS);
     add_route(service, "/metrics", &api_metrics_handler, ROUTE_SET_OPS);
     add_route(service, "/", &api_root_handler, ROUTE_SET_DATA | ROUTE_SET_OPS);
+    for (const struct api_route *route = api_v1_routes; route->path; route++)
+        add_route(service, route->path, route->handler, ROUTE_SET_DATA);
     for (const struct api_route *route = api_v2_routes; route->path; route++)
         add_route(service, route->path, route->handler, ROUTE_SET_DATA);
     service_add_admin_routes(service);

@@ -73,6 +73,7 @@ struct api_route {
     const char *path;
     const struct handler *handler;
 };
+extern const struct api_route api_v1_routes[];
 extern const struct api_route api_v2_routes[];
 
 /* Their context is a struct api_admin; the paths name model and version. */

@@ -144,7 +144,6 @@ static enum weir_status read_ask(struct exchange *exchange, const struct request
     ask->job.dims = (struct tensor_dims){.rows = 1};
     ask->job.deadline_ns = exchange->head_ns + timeout_ns - margin_ns;
     if (!protocol->read_head)
-        if (!((const struct protocol *)exchange->handler->kind)->read_head)
         ask->answer_format = media_answer_format(request, ask->body.format);
     exchange_set_deadline(exchange, exchange->head_ns + timeout_ns);
     return WEIR_OK;

@@ -36,7 +36,7 @@ static void path_of(const char *target, size_t size, const char **path, size_t *
 /* Takes what stands for a {NAME} that `stop` follows in the pattern. Returns its size; 0: it does not match. */
 static size_t capture(const char *text, size_t size, char stop, char *out) {
     size_t length = 0;
-    while (length < size && text[length] != '/' && text[length] != stop)
+    while (length < size && text[length] != '/' && text[length] != ':' && text[length] != stop)
         length++;
     if (length >= EXCHANGE_CAPTURE_BYTES)
         return 0;

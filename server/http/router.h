@@ -12,8 +12,8 @@ enum route_set { ROUTE_SET_DATA = 1, ROUTE_SET_OPS = 2, ROUTE_SET_ADMIN = 4 };
 
 enum { ROUTER_MAX_ROUTES = 64, ROUTER_PATH_BYTES = 256 };
 
-/* In a path, {NAME} stands for one or more characters other than '/' and the one that follows the brace. There are at
- * most EXCHANGE_MAX_CAPTURES of them, and no more than EXCHANGE_CAPTURE_BYTES - 1 characters fit one. */
+/* In a path, {NAME} stands for one or more characters other than '/', ':' and the one that follows the brace. There are
+ * at most EXCHANGE_MAX_CAPTURES of them, and no more than EXCHANGE_CAPTURE_BYTES - 1 characters fit one. */
 struct router_entry {
     const char *path; /* must outlive the router */
     const struct handler *handler;

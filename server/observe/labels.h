@@ -6,8 +6,10 @@
 #define ROUTE_LIST(X)                                                                                                  \
     X(PREDICT, "/predict")                                                                                             \
     X(MODEL_PREDICT, "/models/{model}/predict")                                                                        \
+    X(V1_PREDICT, "/v1/models/{model}:predict")                                                                        \
     X(V2_INFER, "/v2/models/{model}/infer")                                                                            \
     X(V2, "/v2")                                                                                                       \
+    X(V1, "/v1")                                                                                                       \
     X(ADMIN, "/admin")                                                                                                 \
     X(HEALTH, "/health")                                                                                               \
     X(METRICS, "/metrics")                                                                                             \

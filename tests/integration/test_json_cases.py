@@ -16,7 +16,10 @@ def float32(value):
 
 
 class JsonCase(ServerCase):
+    """The tests of rows in JSON hold on every path that takes them: others set PATH."""
+
     OPTIONS = {"max_body_bytes": 1024 * 1024, "batch_size": 8}
+    PATH = "/predict"
 
     @classmethod
     def model(cls):
@@ -25,7 +28,7 @@ class JsonCase(ServerCase):
     def ask(self, body):
         if isinstance(body, str):
             body = body.encode()
-        return self.server.request("POST", "/predict", body)
+        return self.server.request("POST", self.PATH, body)
 
     def refuse(self, body, *texts):
         with self.subTest(body=body[:80]):
@@ -122,29 +125,32 @@ class Printing(JsonCase):
 
 
 class Members(JsonCase):
+    NOT_ROWS = ('{"inputs":[[1,2,3,4]]}',)
+    EXTRAS = ('"foo":1', '"foo":{"a":[1,{"b":null}]}', '"signature_name":"x","inputs":[1]', '"Instances":[[9]]')
+
     def test_an_empty_body_is_refused(self):
         before = self.server.metrics().total("weir_requests_total", code=400)
         self.refuse("")
         self.refuse(" \r\n ")
         with self.server.client() as client:
             client.send(
-                b"POST /predict HTTP/1.1\r\nHost: a\r\nContent-Type: application/json\r\n"
+                b"POST " + self.PATH.encode() + b" HTTP/1.1\r\nHost: a\r\nContent-Type: application/json\r\n"
                 b"Transfer-Encoding: chunked\r\n\r\n0\r\n\r\n"
             )
             self.assert_error(client.answer(), 400)
         with self.server.client() as client:
-            client.send(b"POST /predict HTTP/1.1\r\nHost: a\r\nContent-Type: application/json\r\n\r\n")
+            client.send(b"POST " + self.PATH.encode() + b" HTTP/1.1\r\nHost: a\r\nContent-Type: application/json\r\n\r\n")
             self.assert_error(client.answer(), 400)
         self.assertEqual(self.server.metrics().total("weir_requests_total", code=400), before + 4)
 
     def test_a_missing_or_mistyped_member_is_refused_by_name(self):
-        for body in ("{}", '{"instances":null}', '{"instances":{}}', '{"instances":"x"}', '{"inputs":[[1,2,3,4]]}'):
+        for body in ("{}", '{"instances":null}', '{"instances":{}}', '{"instances":"x"}', *self.NOT_ROWS):
             self.refuse(body, "instances")
         for body in ("[]", "null", "5", '"instances"', "[[1,2,3,4]]"):
             self.refuse(body)
 
     def test_unknown_members_are_ignored(self):
-        for extra in ('"foo":1', '"foo":{"a":[1,{"b":null}]}', '"signature_name":"x","inputs":[1]', '"Instances":[[9]]'):
+        for extra in self.EXTRAS:
             with self.subTest(extra=extra):
                 answer = self.ask('{"instances":[[1,2,3,4]],%s}' % extra)
                 self.assertEqual(answer.predictions, [[5, 6, 8.5]])
@@ -182,7 +188,7 @@ class Shapes(JsonCase):
     def test_a_large_body_of_commas_does_not_hold_up_the_probe(self):
         before = self.server.resident_bytes()
         body = b'{"instances":[[' + b"1," * 450000 + b"1]]}"
-        answer = self.server.request("POST", "/predict", body)
+        answer = self.server.request("POST", self.PATH, body)
         self.assertEqual(answer.status, 400)
         self.assertLess(self.server.resident_bytes() - before, 8 * 1024 * 1024)
 

@@ -86,6 +86,7 @@ Test(router, names_in_a_path_are_captured) {
         {"/models/a/versions/7/load/", NULL, NULL},
         {"/models/a", NULL, NULL},
         {"/v1/models/:predict", NULL, NULL},
+        {"/models/a:b/predict", NULL, NULL},
         {"/v1/models/a:predic", NULL, NULL},
         {"/models/a23456789012345678901234567890123456789012345678901234567890123456789012/predict", NULL, NULL},
     };
