@@ -44,7 +44,8 @@ struct job {
     int64_t expected_ns; /* when admission expected it to be finished; 0 if it had nothing to go by */
     int64_t started_ns;  /* when the first of its rows went to the device; 0 if none did */
     int64_t finished_ns;
-    uint32_t batch_rows; /* rows of the batch that ran its last rows */
+    uint32_t batch_rows; /* rows of the batch that ran its last rows, and what that took: to gather them, to compute, */
+    int64_t batch_input_ns, batch_infer_ns, batch_output_ns; /* and to hand them back */
 
     /* The engine's own. */
     uint32_t batch_rows_limit; /* most rows of a batch of this version */

@@ -14,6 +14,7 @@
 #include "server/exit_code.h"
 #include "server/observe/log.h"
 #include "server/observe/metrics.h"
+#include "server/observe/statistics.h"
 #include "server/service_state.h"
 
 enum { DESCRIPTOR_RESERVE = 128, OPS_CONNECTIONS = 64, ADMIN_CONNECTIONS = 16, DEFAULT_MAX_CONNECTIONS = 10000 };
@@ -40,6 +41,11 @@ static void batch_ran(void *context, int device, const struct version *version, 
     struct service *service = context;
     metrics_count_batch(metrics_shard(service->metrics, service->loop_count + device), engine_describe(version).tag,
                         batch->rows, batch->compute_ns);
+    if (batch->status == WEIR_OK)
+        statistics_add_batch(service->api.statistics, engine_describe(version).tag, batch->rows,
+                             &(struct statistics_batch){.input_ns = (uint64_t)batch->input_ns,
+                                                        .infer_ns = (uint64_t)batch->infer_ns,
+                                                        .output_ns = (uint64_t)batch->output_ns});
     if (batch->status != WEIR_OK) {
         static struct log_site site;
         log_event_limited(&site, clock_now_ns(), LOG_ERROR, "batch_failed", "device=%d rows=%u status=\"%s\"", device,
@@ -120,9 +126,10 @@ static enum weir_status open_engine(struct service *service, struct weir_error *
 static enum weir_status open_loops(struct service *service, struct weir_error *err) {
     int count = (int)service->config->workers;
     service->metrics = metrics_create(count + (int)service->config->gpu_count);
+    service->api.statistics = statistics_create(METRICS_TAGS, (uint32_t)service->config->batch_size);
     service->loops = calloc((size_t)count, sizeof *service->loops);
     service->api.loops = calloc((size_t)count, sizeof *service->api.loops);
-    if (!service->metrics || !service->loops || !service->api.loops)
+    if (!service->metrics || !service->api.statistics || !service->loops || !service->api.loops)
         return weir_fail(err, WEIR_NO_MEMORY, "no memory for %d event loops", count);
     for (int i = 0; i < count; i++) {
         struct loop *loop = &service->loops[i];
@@ -155,10 +162,11 @@ static void add_routes(struct service *service) {
     add_route(service, service->ready_path, &api_ready_handler, ROUTE_SET_OPS);
     add_route(service, "/metrics", &api_metrics_handler, ROUTE_SET_OPS);
     add_route(service, "/", &api_root_handler, ROUTE_SET_DATA | ROUTE_SET_OPS);
-    for (const struct api_route *route = api_v1_routes; route->path; route++)
-        add_route(service, route->path, route->handler, ROUTE_SET_DATA);
-    for (const struct api_route *route = api_v2_routes; route->path; route++)
-        add_route(service, route->path, route->handler, ROUTE_SET_DATA);
+    /* The statistics' "/v2/models/stats" comes before "/v2/models/{model}". */
+    static const struct api_route *const families[] = {api_v1_routes, api_v2_statistics_routes, api_v2_routes};
+    for (size_t i = 0; i < sizeof families / sizeof families[0]; i++)
+        for (const struct api_route *route = families[i]; route->path; route++)
+            add_route(service, route->path, route->handler, ROUTE_SET_DATA);
     service_add_admin_routes(service);
 }
 
@@ -283,6 +291,7 @@ static void take_apart(struct service *service) {
     for (int i = 0; i < service->loop_count; i++)
         loop_close(&service->loops[i]);
     metrics_destroy(service->metrics);
+    statistics_destroy(service->api.statistics);
     free(service->loops);
     free(service->api.loops);
 }

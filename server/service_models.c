@@ -12,6 +12,7 @@
 #include "server/exit_code.h"
 #include "server/observe/log.h"
 #include "server/observe/metrics.h"
+#include "server/observe/statistics.h"
 #include "server/service_state.h"
 
 static void passed_over(void *context, const char *model, const char *remark) {
@@ -43,7 +44,9 @@ static int loaded(void *context, const struct version *version) {
         if (engine_report(version, i)[0])
             log_event(LOG_INFO, "model_on_device", "model=%s version=%llu device=%d report=%s", info.model_name, number,
                       i, log_quote(engine_report(version, i), quoted, sizeof quoted));
-    return metrics_model(service->metrics, info.model_name, info.number);
+    int tag = metrics_model(service->metrics, info.model_name, info.number);
+    statistics_open(service->api.statistics, tag);
+    return tag;
 }
 
 static void load_failed(void *context, const char *model, uint64_t number, const struct weir_error *why) {

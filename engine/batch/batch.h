@@ -25,7 +25,10 @@ struct batch {
     struct tensor_dims dims; /* the free sizes of its jobs; its rows mean nothing */
     int device;              /* that took it */
     int64_t taken_ns;
-    int64_t begin_ns;        /* of the time it took: how long the device needed to prepare for these sizes */
+    int64_t begin_ns;        /* of the time it took: how long the device needed to prepare for these sizes, */
+    int64_t input_ns;        /* how long its rows were gathered, */
+    int64_t infer_ns;        /* how long it was computed, */
+    int64_t output_ns;       /* and how long its results were handed back */
     struct weir_error error; /* why parts of it failed, the last of them */
     struct job *dropped;     /* jobs taken from the queue that must not run (late, cancelled), linked by next */
 };

@@ -14,8 +14,6 @@
 #include "engine/model/cost_table.h"
 #include "engine/model/model.h"
 
-enum { SPARE_JOBS = 64 };
-
 /* An estimate is trusted for this part of the time there is: it is wrong by a fifth now and then. */
 static const double SLACK = 1.2;
 /* The delay target of each priority, in parts of the configured one: low is refused first, high last. */
@@ -26,6 +24,7 @@ enum {
     AUTO_TARGET_BATCHES = 3,
     AUTO_TARGET_LEAST_MS = 5, /* below this the scheduler decides about waiting, not the queue */
     DEADLINE_BATCHES = 3,
+    SPARE_JOBS = 64,
 };
 
 struct batcher {
@@ -382,7 +381,7 @@ bool batcher_take(struct batcher *batcher, int device, struct batch *batch, bool
     batch->device = device;
     batch->part_count = 0;
     batch->rows = 0;
-    batch->begin_ns = 0;
+    batch->begin_ns = batch->input_ns = batch->infer_ns = batch->output_ns = 0;
     batch->error.status = WEIR_OK;
     batch->dropped = NULL;
     if (wait && batcher->options.spin_ns > 0)
@@ -402,8 +401,7 @@ bool batcher_take(struct batcher *batcher, int device, struct batch *batch, bool
             break;
         sleep_until(batcher, wake_ns);
     }
-    /* One signal wakes one device: if more is left than it took, the next one is told. */
-    bool more = batcher->sleepers > 0 && waiting_rows(batcher) > 0;
+    bool more = batcher->sleepers > 0 && waiting_rows(batcher) > 0; /* one signal wakes one device: the next is told */
     pthread_mutex_unlock(&batcher->lock);
     if (more)
         pthread_cond_signal(&batcher->more);
@@ -428,6 +426,9 @@ int batcher_end(struct batcher *batcher, struct batch *batch, int64_t now_ns) {
         job->parts_out--;
         job->rows_done += part->rows;
         job->batch_rows = batch->rows;
+        job->batch_input_ns = batch->input_ns;
+        job->batch_infer_ns = batch->infer_ns;
+        job->batch_output_ns = batch->output_ns;
         if (part->status != WEIR_OK && job->status == WEIR_OK) {
             job->status = part->status;
             if (batch->error.status == part->status)

@@ -38,11 +38,13 @@ static enum weir_status submit(struct executor *executor, int slot, uint32_t fir
     dims.rows = batch_rows(batch, first, end);
     int64_t began_ns = clock_now_ns();
     enum weir_status status = ops->begin(replica, slot, &dims, &batch->error);
-    batch->begin_ns += clock_now_ns() - began_ns;
+    int64_t begun_ns = clock_now_ns();
+    batch->begin_ns += begun_ns - began_ns;
     if (status != WEIR_OK)
         return status;
     for (int i = 0; i < signature->input_count; i++)
         batch_gather(batch, first, end, i, &signature->inputs[i], ops->input(replica, slot, i));
+    batch->input_ns += clock_now_ns() - begun_ns;
     return ops->submit(replica, slot, &batch->error);
 }
 
@@ -105,7 +107,12 @@ static void run_by_halves(struct executor *executor, int slot, uint32_t first, u
 static void observe_batch(struct executor *executor, const struct batch *batch, int64_t compute_ns,
                           enum weir_status status) {
     const struct observer *observer = executor->options.observer;
-    struct observer_batch observed = {.rows = batch->rows, .compute_ns = compute_ns, .status = status};
+    struct observer_batch observed = {.rows = batch->rows,
+                                      .compute_ns = compute_ns,
+                                      .input_ns = batch->input_ns,
+                                      .infer_ns = batch->infer_ns,
+                                      .output_ns = batch->output_ns,
+                                      .status = status};
     if (observer && observer->batch_ran)
         observer->batch_ran(observer->context, executor->options.device, batch->version, &observed);
 }
@@ -127,9 +134,8 @@ static void finish(struct executor *executor, int slot) {
     enum weir_status status = executor->submit_status[slot];
     if (status == WEIR_OK)
         status = executor->options.backend->ops->wait(replica_of(executor, batch), slot, &batch->error);
-    int64_t now_ns = clock_now_ns();
-    if (!is_refusal(status))
-        observe_batch(executor, batch, now_ns - executor->submitted_ns[slot], status);
+    int64_t now_ns = clock_now_ns(), took_ns = now_ns - executor->submitted_ns[slot];
+    batch->infer_ns = took_ns > batch->begin_ns + batch->input_ns ? took_ns - batch->begin_ns - batch->input_ns : 0;
     if (status == WEIR_DEVICE_LOST)
         lose_device(executor, batch->error.text);
     if (status == WEIR_OK) {
@@ -141,7 +147,11 @@ static void finish(struct executor *executor, int slot) {
     } else {
         set_status(batch, 0, batch->part_count, status);
     }
-    jobs_done(executor, batcher_end(executor->options.batcher, batch, clock_now_ns()));
+    int64_t ended_ns = clock_now_ns();
+    batch->output_ns = ended_ns - now_ns;
+    if (!is_refusal(status))
+        observe_batch(executor, batch, took_ns, status);
+    jobs_done(executor, batcher_end(executor->options.batcher, batch, ended_ns));
 }
 
 /* Takes the next batch into the slot and starts it. */

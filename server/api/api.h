@@ -15,6 +15,7 @@ struct engine;
 struct listener_budget;
 struct loop;
 struct metrics;
+struct statistics;
 struct version;
 
 enum { API_HEADERS_BYTES = 400, API_HEADERS_KEPT = 4 };
@@ -45,6 +46,7 @@ struct api {
     struct api_admin admin[CATALOG_ACTION_COUNT];
     struct admission admission;
     struct metrics *metrics;
+    struct statistics *statistics;
     struct listener_budget *connections;
     struct api_loop *loops; /* by loop index */
     _Atomic int64_t timeout_ns;
@@ -75,6 +77,7 @@ struct api_route {
 };
 extern const struct api_route api_v1_routes[];
 extern const struct api_route api_v2_routes[];
+extern const struct api_route api_v2_statistics_routes[];
 
 /* Their context is a struct api_admin; the paths name model and version. */
 extern const struct handler api_admin_list_handler;

@@ -120,7 +120,7 @@ static void server_head(struct exchange *exchange, const struct request *request
     (void)request;
     bytes_text(body, "{\"name\":\"weir\",\"version\":\"" WEIR_VERSION
                      "\",\"extensions\":[\"binary_tensor_data\",\"classification\",\"model_configuration\","
-                     "\"model_repository\",\"parameters\",\"schedule_policy\"]}\n");
+                     "\"model_repository\",\"parameters\",\"schedule_policy\",\"statistics\"]}\n");
     send(exchange, 200, body);
 }
 

@@ -4,6 +4,7 @@
 
 #include "engine/engine.h"
 #include "server/api/api.h"
+#include "server/observe/statistics.h"
 
 enum { COPIES_SHARE = 4 }; /* copies may keep memory while no more than this part of what is allowed is in use */
 
@@ -89,9 +90,22 @@ enum weir_status prediction_hold_outputs(struct prediction *prediction, struct w
     return status == WEIR_OK ? prediction_hold(prediction, total - known, err) : status;
 }
 
+/* Counts the request for the statistics of its version. */
+static void count(const struct prediction *prediction, enum weir_status status) {
+    const struct job *job = &prediction->job;
+    struct statistics_request request = {.is_good = status == WEIR_OK,
+                                         .whole_ns = job->finished_ns - job->submitted_ns,
+                                         .queue_ns = job->started_ns - job->submitted_ns,
+                                         .input_ns = job->batch_input_ns,
+                                         .infer_ns = job->batch_infer_ns,
+                                         .output_ns = job->batch_output_ns};
+    statistics_add_request(prediction->api->statistics, engine_describe(prediction->choice.version).tag, &request);
+}
+
 void prediction_note(struct prediction *prediction, enum weir_status status) {
     const struct job *job = &prediction->job;
     unsigned flags = 0;
+    count(prediction, status);
     switch (status) {
     case WEIR_OK:
         break;

@@ -225,6 +225,35 @@ class Infer(V2Case):
                                                        model="digits", version="1", code="200") >= 1)
 
 
+class Statistics(V2Case):
+    def stats(self, path="/v2/models/digits/stats"):
+        return self.get(path).json()["model_stats"]
+
+    def test_they_count_what_was_done(self):
+        (before,) = self.stats()
+        for rows in (1, 1, 5):
+            self.assertEqual(self.infer({"inputs": [dict(INPUT, shape=[rows, 64], data=ROW * rows)]}).status, 200)
+        (after,) = self.stats()
+        self.assertEqual((after["name"], after["version"]), ("digits", "1"))
+        self.assertEqual(after["inference_count"] - before["inference_count"], 7)
+        self.assertEqual(after["execution_count"] - before["execution_count"], 3)
+        for name in ("success", "queue", "compute_input", "compute_infer", "compute_output"):
+            pair, old = after["inference_stats"][name], before["inference_stats"][name]
+            self.assertEqual(pair["count"] - old["count"], 3, name)
+            self.assertGreaterEqual(pair["ns"], old["ns"])
+        sizes = {batch["batch_size"]: batch for batch in after["batch_stats"]}
+        self.assertGreater(sizes[5]["compute_infer"]["ns"], 0)
+        self.assertEqual(sum(batch["compute_infer"]["count"] for batch in sizes.values()), after["execution_count"])
+        self.assertGreater(after["last_inference"], 1.7e12)
+        self.assertIn("cache_miss", after["inference_stats"])
+
+    def test_they_are_found_by_version_and_for_all(self):
+        self.assertEqual(self.stats("/v2/models/digits/versions/1/stats"), self.stats())
+        self.assertEqual(self.stats("/v2/models/stats"), self.stats())
+        for path, code in (("nope/stats", 404), ("digits/versions/7/stats", 404), ("digits/versions/x/stats", 400)):
+            self.assertEqual(self.get("/v2/models/" + path).status, code)
+
+
 class Empty(unittest.TestCase):
     def test_a_server_without_a_model_is_not_ready(self):
         import tempfile
