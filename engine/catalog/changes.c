@@ -186,8 +186,8 @@ static enum weir_status begin_rollout(struct catalog *catalog, struct catalog_mo
 }
 
 /* Does the state allow this rollout? *is_same: it is under way already. */
-static enum weir_status may_start(struct catalog *catalog, const struct catalog_model *model,
-                                  const struct rollout_plan *plan, bool *is_same, struct weir_error *err) {
+static enum weir_status may_start(struct catalog *catalog, struct catalog_model *model, const struct rollout_plan *plan,
+                                  bool *is_same, struct weir_error *err) {
     enum weir_status status = WEIR_OK;
     pthread_mutex_lock(&catalog->changing);
     bool is_on = rollout_is_on(model->rollout);
@@ -197,6 +197,7 @@ static enum weir_status may_start(struct catalog *catalog, const struct catalog_
     else if (is_on && !*is_same)
         status = weir_fail(err, WEIR_CONFLICT, "a rollout of version %" PRIu64 " of %s is under way",
                            model->rollout->plan.candidate, model->name);
+    model->is_starting = status == WEIR_OK && !*is_same;
     pthread_mutex_unlock(&catalog->changing);
     return status;
 }
@@ -221,10 +222,12 @@ static enum weir_status start(struct catalog *catalog, struct catalog_model *mod
     if (status == WEIR_OK)
         status = plan_fits(engine_describe(model->stable->version).signature, engine_describe(entry->version).signature,
                            &order->error);
-    if (status != WEIR_OK)
-        return status;
     pthread_mutex_lock(&catalog->changing);
-    status = begin_rollout(catalog, model, entry, &plan, &order->error);
+    if (status == WEIR_OK && !model->is_starting)
+        status = weir_fail(&order->error, WEIR_CONFLICT, "a rollback came before the rollout of %s began", model->name);
+    model->is_starting = false;
+    if (status == WEIR_OK)
+        status = begin_rollout(catalog, model, entry, &plan, &order->error);
     pthread_mutex_unlock(&catalog->changing);
     char steps[300];
     if (status == WEIR_OK)
@@ -235,9 +238,10 @@ static enum weir_status start(struct catalog *catalog, struct catalog_model *mod
 }
 
 /* Notes in the state that the candidate was taken back. */
-static void note_rejected(struct rollout_state *state, const struct catalog_model *model, const char *reason) {
+static void note_ended(struct rollout_state *state, const struct catalog_model *model, const char *reason,
+                       bool is_rejected) {
     char identity[ROLLOUT_FILE_IDENTITY + 1];
-    if (model->candidate) {
+    if (model->candidate && is_rejected) {
         state_identity(model->candidate, identity);
         rollout_file_reject(state, model->candidate->number, identity, reason);
     }
@@ -247,16 +251,17 @@ static void note_rejected(struct rollout_state *state, const struct catalog_mode
     rollout_copy_text(state->last_reason, reason);
 }
 
-/* Takes the candidate's requests away at once; then keeps that. Called with `changing`. */
-static void roll_back(struct catalog *catalog, struct catalog_model *model, const char *reason, char *text,
-                      size_t size) {
+/* Takes the candidate's requests away at once; then keeps that. is_rejected: its files are not to serve by themselves
+ * any more. Called with `changing`. */
+static void roll_back(struct catalog *catalog, struct catalog_model *model, bool is_rejected, const char *reason,
+                      char *text, size_t size) {
     struct weir_error err = {.text = ""};
     struct rollout_state *state = state_of(catalog, model);
     pthread_mutex_lock(&catalog->lock);
     if (rollout_is_on(model->rollout) && rollout_roll_back(model->rollout, reason, &err) != WEIR_OK)
         reason = err.text;
     if (state)
-        note_rejected(state, model, reason);
+        note_ended(state, model, reason, is_rejected);
     model->candidate = NULL;
     pthread_mutex_unlock(&catalog->lock);
     state_apply(catalog, model);
@@ -270,6 +275,11 @@ static enum weir_status quick(struct catalog *catalog, struct catalog_model *mod
     struct rollout_state *state = state_of(catalog, model);
     enum weir_status status;
     bool is_back = order->action == CATALOG_ROLL_BACK;
+    if (is_back && model->is_starting) {
+        model->is_starting = false;
+        snprintf(order->text, sizeof order->text, "the rollout that is about to begin is called off");
+        return WEIR_OK;
+    }
     if (is_back && !rollout_is_on(model->rollout) && model->rollout->phase == ROLLOUT_ROLLED_BACK) {
         snprintf(order->text, sizeof order->text, "is rolled back already");
         return WEIR_OK;
@@ -279,7 +289,9 @@ static enum weir_status quick(struct catalog *catalog, struct catalog_model *mod
     order->version = model->rollout->plan.candidate;
     if (is_back) {
         char text[sizeof order->text - sizeof "rolled back: "];
-        roll_back(catalog, model, order->reason[0] ? order->reason : "an operator took it back", text, sizeof text);
+        bool is_shadow = model->rollout->plan.kind == ROLLOUT_SHADOW; /* whose end says nothing against the version */
+        roll_back(catalog, model, !is_shadow, order->reason[0] ? order->reason : "an operator took it back", text,
+                  sizeof text);
         snprintf(order->text, sizeof order->text, "rolled back: %s", text);
         return WEIR_OK;
     }
@@ -377,7 +389,7 @@ static void tick(struct catalog *catalog, struct catalog_model *model) {
         state_apply(catalog, model);
         tell_decision(catalog, model, "step", is_kept ? WEIR_OK : err.status, is_kept ? decision.text : err.text);
     } else if (decision.action == ROLLOUT_ROLL_BACK) {
-        roll_back(catalog, model, decision.text, text, sizeof text);
+        roll_back(catalog, model, true, decision.text, text, sizeof text);
         tell_decision(catalog, model, "rollback", WEIR_OK, text);
         catalog_look(catalog, 0);
     } else if (decision.action == ROLLOUT_PROMOTE) {
@@ -425,7 +437,7 @@ void changes_promote_advised(struct catalog *catalog) {
         if (status == WEIR_OK) {
             tell_decision(catalog, model, "promote", WEIR_OK, order.text);
         } else if (rollout_is_on(model->rollout) && order.error.status != WEIR_IO) {
-            roll_back(catalog, model, order.error.text, text, sizeof text);
+            roll_back(catalog, model, true, order.error.text, text, sizeof text);
             tell_decision(catalog, model, "rollback", WEIR_OK, text);
         } else if (rollout_is_on(model->rollout)) {
             put_off(catalog, model, order.error.text);

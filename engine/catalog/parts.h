@@ -62,6 +62,7 @@ struct catalog_model {
     struct entry *stable, *candidate;
     struct route route;
     struct rollout *rollout;
+    bool is_starting; /* a rollout is about to begin, unless a rollback takes this away; guarded by changing */
     struct rollout_decision decision; /* of the last tick */
     int64_t promote_ns;               /* a promotion that could not be kept is tried again then */
     struct outcomes *outcomes;        /* two, by role */

@@ -15,6 +15,14 @@ enum { SCAN_NS = 5 * CLOCK_NS_PER_MS };
 static const char *root;
 static struct catalog_model_view last_view;
 
+static int on_loaded(void *context, const struct version *version) {
+    struct catalog_case *test = context;
+    (void)version;
+    if (test->on_loaded)
+        test->on_loaded(test);
+    return 0;
+}
+
 static void on_failed(void *context, const char *model, uint64_t number, const struct weir_error *why) {
     struct catalog_case *test = context;
     (void)model;
@@ -65,6 +73,7 @@ enum weir_status catalog_case_open(struct catalog_case *test) {
                                       .scan_ns = SCAN_NS,
                                       .hold_new = test->hold_new,
                                       .listener = {.context = test,
+                                                   .loaded = on_loaded,
                                                    .passed_over = on_passed_over,
                                                    .failed = on_failed,
                                                    .changed = on_changed,
@@ -160,6 +169,23 @@ enum weir_status catalog_case_order(struct catalog_case *test, enum catalog_acti
     while (!atomic_load(&test->order_done))
         sched_yield();
     return order->status;
+}
+
+static void on_rolled_back(struct catalog_order *order) {
+    atomic_store((atomic_bool *)order->owner, true);
+}
+
+enum weir_status catalog_case_roll_back(struct catalog_case *test, char text[512]) {
+    atomic_bool is_done = false;
+    struct catalog_order order = {
+        .action = CATALOG_ROLL_BACK, .actor = "another", .done = on_rolled_back, .owner = &is_done};
+    enum weir_status status = catalog_submit(test->catalog, &order, &order.error);
+    while (status == WEIR_OK && !atomic_load(&is_done))
+        sched_yield();
+    if (status == WEIR_OK)
+        status = order.status;
+    snprintf(text, 512, "%s", status == WEIR_OK ? order.text : order.error.text);
+    return status;
 }
 
 /* One request. It is freed when its copy has been compared. */

@@ -12,6 +12,7 @@
 struct catalog_case {
     const char *path, *policy; /* NULL: the directory of model_files; latest */
     bool hold_new;
+    void (*on_loaded)(struct catalog_case *test); /* thread: loader, before a version is proven; or NULL */
     const char *state_dir;
     struct engine *engine;
     struct catalog *catalog;
@@ -46,6 +47,9 @@ void catalog_case_view(struct catalog_case *test, struct catalog_model_view *vie
 
 /* Runs test->order with this action and version. Returns its status, or that of catalog_submit. */
 enum weir_status catalog_case_order(struct catalog_case *test, enum catalog_action action, uint64_t version);
+
+/* Runs a rollback beside whatever test->order does. Returns its status; *text: its answer. */
+enum weir_status catalog_case_roll_back(struct catalog_case *test, char text[512]);
 
 /* One request of one row through the catalog: routed, run, noted, and compared if the catalog wants that. Returns the
  * version's number; 0 if it failed. *y is the first output. */

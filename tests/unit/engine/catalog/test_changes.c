@@ -143,6 +143,34 @@ Test(changes, a_rollback_goes_before_a_promotion_that_still_proves) {
     }
 }
 
+static void roll_back_meanwhile(struct catalog_case *case_of) {
+    char text[512];
+    cr_assert_eq(catalog_case_roll_back(case_of, text), WEIR_OK, "%s", text);
+    cr_assert_str_eq(text, "the rollout that is about to begin is called off");
+}
+
+Test(changes, a_rollback_that_comes_while_the_candidate_is_loaded_calls_the_rollout_off) {
+    model_files_version("2", 2, "N");
+    catalog_case_wait_state(&test, 2, "ready"); /* held back by new_versions */
+    cr_assert_eq(order(CATALOG_UNLOAD, 2), WEIR_OK);
+    test.on_loaded = roll_back_meanwhile;
+    cr_assert_eq(start(2, "50%"), WEIR_CONFLICT, "%s", test.order.text);
+    cr_assert_not_null(strstr(test.order.error.text, "a rollback came before"), "%s", test.order.error.text);
+    cr_assert_eq(view().candidate, 0);
+    test.on_loaded = NULL;
+    cr_assert_eq(start(2, "50%"), WEIR_OK, "and again: %s", test.order.error.text);
+}
+
+Test(changes, a_shadow_that_is_ended_has_done_nothing_wrong) {
+    model_files_version("2", 2, "N");
+    test.order.rollout.is_shadow = true;
+    test.order.rollout.shadow_percent = 100;
+    cr_assert_eq(order(CATALOG_START, 2), WEIR_OK, "%s", test.order.error.text);
+    cr_assert_eq(order(CATALOG_ROLL_BACK, 0), WEIR_OK);
+    cr_assert_eq(view().candidate, 0);
+    cr_assert_not(view().versions[0].rejected);
+}
+
 Test(changes, a_paused_rollout_keeps_its_weight) {
     float y;
     model_files_version("2", 2, "N");
