@@ -11,6 +11,7 @@
 #include "server/api/protocol.h"
 #include "server/api/urgency.h"
 #include "server/codec/codec.h"
+#include "server/codec/deflate.h"
 #include "server/codec/inflate.h"
 #include "server/http/loop.h"
 #include "server/http/mailbox.h"
@@ -20,6 +21,7 @@
 enum {
     COMPRESSED_PACE_BYTES = 1024,     /* become up to a MiB, a millisecond's work */
     SCRATCH_KEPT_BYTES = 1024 * 1024, /* a loop's scratch does not stay larger after a large answer */
+    COMPRESSED_BYTES = 1024 * 1024,   /* a larger answer goes plain: compressing it would hold up the loop */
     VERSION_BYTES = 48                /* of X-Weir-Version; a longer one names nothing */
 };
 
@@ -84,7 +86,7 @@ static enum weir_status open_inflater(struct prediction *prediction, enum media_
 struct ask {
     struct decoder_options body; /* format and what belongs to it */
     enum codec_format answer_format;
-    enum media_coding coding;
+    enum media_coding coding, answer_coding;
     struct job job; /* version, dims (one row: they are not known yet), deadline and priority */
     struct catalog_choice choice;
     int64_t wait_ns;
@@ -110,6 +112,7 @@ static void begin(struct exchange *exchange, const struct request *request, stru
     prediction->chunked = request->framing.chunked;
     prediction->protocol = exchange->handler->kind;
     prediction->answer_format = ask->answer_format;
+    prediction->answer_coding = ask->answer_coding;
     exchange->call = prediction;
     struct decoder_options options = ask->body;
     options.signature = engine_describe(prediction->choice.version).signature;
@@ -145,6 +148,8 @@ static enum weir_status read_ask(struct exchange *exchange, const struct request
     ask->job.deadline_ns = exchange->head_ns + timeout_ns - margin_ns;
     if (!protocol->read_head)
         ask->answer_format = media_answer_format(request, ask->body.format);
+    if (protocol->compresses)
+        ask->answer_coding = media_answer_coding(request);
     exchange_set_deadline(exchange, exchange->head_ns + timeout_ns);
     return WEIR_OK;
 }
@@ -385,6 +390,17 @@ static enum weir_status encode(struct prediction *prediction, struct protocol_an
     return codec_encode(prediction->answer_format, signature, job->dims.rows, job->outputs, answer->body, err);
 }
 
+/* Puts into out what Accept-Encoding asked for. Returns the header line that says so, "" if the body stays as it is. */
+static const char *compress(enum media_coding coding, const struct bytes *body, struct bytes *out) {
+    struct weir_error err;
+    if (coding == MEDIA_IDENTITY || body->size > COMPRESSED_BYTES)
+        return "";
+    bool is_gzip = coding == MEDIA_GZIP;
+    if (deflate_append(is_gzip ? INFLATE_GZIP : INFLATE_DEFLATE, body->data, body->size, out, &err) != WEIR_OK)
+        return "";
+    return is_gzip ? "Content-Encoding: gzip\r\n" : "Content-Encoding: deflate\r\n";
+}
+
 static void answer(struct prediction *prediction) {
     struct exchange *exchange = prediction->exchange;
     struct weir_error err;
@@ -393,27 +409,30 @@ static void answer(struct prediction *prediction) {
     struct api_loop *mine = &prediction->api->loops[loop->index];
     int64_t finished_ns = prediction->job.finished_ns;
     struct protocol_answer written = {.body = body_bytes};
-    char headers[API_HEADERS_BYTES + PROTOCOL_HEADERS_BYTES];
+    struct bytes packed = {.data = NULL};
+    char headers[API_HEADERS_BYTES + PROTOCOL_HEADERS_BYTES + 32];
     enum weir_status status = encode(prediction, &written, &err);
     prediction_note(prediction, status);
     if (status != WEIR_OK) {
         fail(prediction, &err);
         return;
     }
-    snprintf(headers, sizeof headers, "%s%s",
-             api_headers(prediction->api, prediction->loop, prediction->choice.version), written.headers);
+    snprintf(headers, sizeof headers, "%s%s%s",
+             api_headers(prediction->api, prediction->loop, prediction->choice.version), written.headers,
+             compress(prediction->answer_coding, body_bytes, &packed));
     struct reply reply = {.code = 200,
                           .reason = REASON_OK,
                           .content_type = written.content_type,
                           .headers = headers,
-                          .body = body_bytes->data,
-                          .body_size = body_bytes->size,
+                          .body = packed.size > 0 ? packed.data : body_bytes->data,
+                          .body_size = packed.size > 0 ? packed.size : body_bytes->size,
                           .hold = hold_answer,
                           .unhold = unhold_answer,
                           .context = prediction->api};
     exchange->call = NULL;
     prediction_end(prediction);
     exchange_reply(exchange, &reply);
+    bytes_release(&packed);
     if (body_bytes->capacity > SCRATCH_KEPT_BYTES)
         bytes_release(body_bytes);
     note_answer(mine, loop_now(loop) - finished_ns);

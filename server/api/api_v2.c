@@ -67,7 +67,8 @@ static enum weir_status encode(struct prediction *prediction, struct protocol_an
     return status;
 }
 
-static const struct protocol v2 = {.read_head = read_head, .read_version = read_version, .encode = encode};
+static const struct protocol v2 = {
+    .read_head = read_head, .read_version = read_version, .compresses = true, .encode = encode};
 const struct handler api_v2_infer_handler = {.route = ROUTE_V2_INFER, PROTOCOL_HANDLER, .kind = &v2};
 
 static struct bytes *begin(struct exchange *exchange) {

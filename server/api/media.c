@@ -105,20 +105,25 @@ enum weir_status media_request_format(const struct request *request, enum codec_
     return WEIR_OK;
 }
 
+static bool coding_of(struct piece name, enum media_coding *out) {
+    bool is_gzip = piece_is(name, "gzip") || piece_is(name, "x-gzip");
+    *out = is_gzip ? MEDIA_GZIP : piece_is(name, "deflate") ? MEDIA_DEFLATE : MEDIA_IDENTITY;
+    return *out != MEDIA_IDENTITY || piece_is(name, "identity");
+}
+
+static bool is_named(const struct request_field *field, const char *name) {
+    return piece_is((struct piece){field->name, field->name_size}, name);
+}
+
 enum weir_status media_request_coding(const struct request *request, enum media_coding *out, struct weir_error *err) {
     *out = MEDIA_IDENTITY;
     for (int i = 0, seen = 0; i < request->field_count; i++) {
         const struct request_field *field = &request->fields[i];
-        if (field->name_size != strlen("content-encoding") ||
-            strncasecmp(field->name, "content-encoding", field->name_size) != 0)
+        if (!is_named(field, "content-encoding"))
             continue;
         if (seen++ > 0)
             return weir_fail(err, WEIR_UNSUPPORTED, "more than one Content-Encoding is not served");
-        if (request_field_is(field, "gzip") || request_field_is(field, "x-gzip"))
-            *out = MEDIA_GZIP;
-        else if (request_field_is(field, "deflate"))
-            *out = MEDIA_DEFLATE;
-        else if (!request_field_is(field, "identity") && field->value_size > 0)
+        if (!coding_of((struct piece){field->value, field->value_size}, out) && field->value_size > 0)
             return weir_fail(err, WEIR_UNSUPPORTED, "Content-Encoding %.*s is not served: send gzip or deflate",
                              (int)(field->value_size < 40 ? field->value_size : 40), field->value);
     }
@@ -142,6 +147,26 @@ static int quality_of(struct piece parameters) {
         return quality;
     }
     return 1000;
+}
+
+enum media_coding media_answer_coding(const struct request *request) {
+    enum media_coding best = MEDIA_IDENTITY, named;
+    int best_quality = 0;
+    for (int i = 0; i < request->field_count; i++) {
+        const struct request_field *field = &request->fields[i];
+        struct piece rest = {field->value, field->value_size}, one, name;
+        while (is_named(field, "accept-encoding") && next_part(&rest, ',', &one)) {
+            struct piece parameters = one;
+            if (!next_part(&parameters, ';', &name) || !coding_of(name, &named))
+                continue;
+            int quality = quality_of(parameters);
+            if (quality > best_quality) {
+                best = named;
+                best_quality = quality;
+            }
+        }
+    }
+    return best;
 }
 
 enum codec_format media_answer_format(const struct request *request, enum codec_format otherwise) {

@@ -18,6 +18,10 @@ enum weir_status media_request_format(const struct request *request, enum codec_
 enum weir_status media_request_coding(const struct request *request, enum media_coding *out,
                                       struct weir_error *err) WEIR_CHECKED;
 
+/* The coding that Accept-Encoding likes best of those it names, the first of equals; identity if it names none. `*`
+ * names nothing. */
+enum media_coding media_answer_coding(const struct request *request);
+
 /* The answer's format: the one that Accept prefers, `otherwise` if it prefers none. `otherwise` is a format that
  * Content-Type can name. */
 enum codec_format media_answer_format(const struct request *request, enum codec_format otherwise);

@@ -7,6 +7,7 @@
 
 #include "engine/catalog.h"
 #include "engine/job.h"
+#include "server/api/media.h"
 #include "server/codec/codec.h"
 #include "server/codec/inflate.h"
 #include "server/http/mailbox.h"
@@ -30,6 +31,7 @@ struct prediction {
     struct decoded decoded;
     const struct protocol *protocol;
     enum codec_format answer_format; /* where the protocol leaves it open */
+    enum media_coding answer_coding;
     uint64_t
         held_bytes;  /* held in admission: of the body, inflated if it was compressed, and of the answer's tensors */
     int64_t wait_ns; /* for its turn, when the head came */

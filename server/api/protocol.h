@@ -27,6 +27,8 @@ struct protocol {
     /* The version that the path's text means for catalog_route; NULL: the server chooses. NULL: the text as it is.
      * Errors: INVALID, NOT_FOUND. */
     enum weir_status (*read_version)(const char *text, const char **out, struct weir_error *err);
+    /* Are answers compressed as Accept-Encoding says? Errors never are. */
+    bool compresses;
     /* Writes the answer of a job that went well. NULL: codec_encode in the answer's format. Errors: NON_FINITE,
      * INVALID, NO_MEMORY. */
     enum weir_status (*encode)(struct prediction *prediction, struct protocol_answer *answer, struct weir_error *err);

@@ -105,6 +105,8 @@ class Metadata(V2Case):
 
 
 class Infer(V2Case):
+    OPTIONS = {"max_request_rows": 16000}
+
     def test_flat_and_nested_data_in_any_order_of_members(self):
         answers = [
             self.outputs(self.infer({"inputs": [one]}))["probabilities"]
@@ -143,6 +145,62 @@ class Infer(V2Case):
             headers = {"Content-Encoding": coding, "Inference-Header-Content-Length": str(len(head))}
             answer = self.server.request("POST", INFER, body, headers=list(headers.items()))
             self.assertEqual(len(self.outputs(answer)["probabilities"]), 10)
+
+    def compressed(self, request, accept, **options):
+        """The answer, and the coding it came in; its body is then the plain one."""
+        answer = self.infer(request, headers={"Accept-Encoding": accept}, **options)
+        self.assertEqual(answer.status, 200, answer)
+        coding = answer.headers.get("content-encoding")
+        if coding:
+            plain = zlib.decompressobj(wbits={"gzip": 31, "deflate": 15}[coding])
+            answer.body = plain.decompress(answer.body)
+            self.assertTrue(plain.eof and not plain.unused_data)
+        return answer, coding
+
+    def test_answers_are_compressed_as_asked(self):
+        wanted = self.outputs(self.infer({"inputs": [INPUT]}))["probabilities"]
+        binary = {"inputs": [INPUT], "parameters": {"binary_data_output": True}}
+        for accept, want in (
+            ("gzip, deflate", "gzip"), ("deflate", "deflate"), ("gzip;q=0.1, deflate;q=0.2", "deflate"),
+            ("identity, gzip", None), ("*", None), ("br", None), ("gzip;q=0", None), ("", None),
+        ):
+            answer, coding = self.compressed({"inputs": [INPUT]}, accept)
+            self.assertEqual(coding, want, accept)
+            self.assertEqual(self.outputs(answer)["probabilities"], wanted)
+            answer, coding = self.compressed(binary, accept)
+            self.assertEqual(coding, want, accept)
+            raw = self.outputs(answer)["probabilities"]  # Inference-Header-Content-Length is that of the plain JSON
+            self.assertEqual(struct.unpack("<10f", raw), struct.unpack("<10f", struct.pack("<10f", *wanted)))
+
+    def test_a_compressed_answer_is_smaller_and_the_connection_goes_on(self):
+        body = json.dumps({"inputs": [dict(INPUT, shape=[100, 64], data=ROW * 100)]}).encode()
+        with self.server.client() as client:
+            plain = client.request("POST", INFER, body)
+            packed = client.request("POST", INFER, body, headers=[("Accept-Encoding", "gzip")])
+            self.assertLess(len(packed.body) * 10, len(plain.body))
+            self.assertEqual(zlib.decompress(packed.body, wbits=31), plain.body)
+            self.assertEqual(client.request("POST", INFER, body).body, plain.body)
+
+    def test_a_very_large_answer_goes_plain(self):
+        rows = 16000
+        head = json.dumps({"inputs": [dict(BINARY, shape=[rows, 64], parameters={"binary_data_size": 256 * rows})]}).encode()
+        headers = [("Accept-Encoding", "gzip"), ("Inference-Header-Content-Length", str(len(head)))]
+        answer = self.server.request("POST", INFER, head + RAW * rows, headers=headers)
+        self.assertEqual(answer.status, 200, answer)
+        self.assertNotIn("content-encoding", answer.headers)
+        self.assertGreater(len(answer.body), 1024 * 1024)
+        self.assertEqual(len(answer.json()["outputs"][0]["data"]), 10 * rows)
+
+    def test_nothing_but_an_answer_is_compressed(self):
+        accept = [("Accept-Encoding", "gzip, deflate")]
+        for path in ("/v2", "/v2/models/digits", "/v2/models/digits/config", "/v2/models/digits/stats", "/v2/health/live"):
+            answer = self.server.request("GET", path, headers=accept)
+            self.assertNotIn("content-encoding", answer.headers)
+            answer.json()
+        answer = self.server.request("POST", INFER, b"{}", headers=accept)
+        self.assertNotIn("content-encoding", answer.headers)
+        self.assertEqual(answer.status, 400)
+        self.assertIn("inputs", answer.error)
 
     def test_content_types_do_not_matter(self):
         for kind in ("application/octet-stream", "application/x-www-form-urlencoded", "text/plain"):

@@ -68,6 +68,39 @@ Test(media, content_encodings) {
     }
 }
 
+Test(media, accept_encodings) {
+    static const struct {
+        const char *value;
+        enum media_coding coding;
+    } rows[] = {
+        {"gzip, deflate", MEDIA_GZIP},
+        {"deflate, gzip", MEDIA_DEFLATE},
+        {"GZip", MEDIA_GZIP},
+        {"x-gzip", MEDIA_GZIP},
+        {"gzip;q=0.5, deflate;q=0.8", MEDIA_DEFLATE},
+        {"gzip;q=0.5", MEDIA_GZIP},
+        {"gzip;q=0.5, identity", MEDIA_IDENTITY},
+        {"identity, gzip", MEDIA_IDENTITY},
+        {"gzip, identity", MEDIA_GZIP},
+        {"identity;q=0.1, br, deflate;q=0.2, zstd;q=1", MEDIA_DEFLATE},
+        {"gzip;q=0", MEDIA_IDENTITY},
+        {"gzip;q=0.000, deflate;q=0.001", MEDIA_DEFLATE},
+        {"*", MEDIA_IDENTITY},
+        {"*;q=1, br", MEDIA_IDENTITY},
+        {"", MEDIA_IDENTITY},
+        {",,;q=1,", MEDIA_IDENTITY},
+    };
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+        struct request request = request_with("Accept-Encoding", rows[i].value);
+        cr_assert_eq(media_answer_coding(&request), rows[i].coding, "%s", rows[i].value);
+    }
+    struct request two = request_with("accept-encoding", "identity;q=0.5");
+    two.fields[two.field_count++] = request_with("accept-encoding", "deflate").fields[0];
+    cr_assert_eq(media_answer_coding(&two), MEDIA_DEFLATE);
+    struct request none = {.field_count = 0};
+    cr_assert_eq(media_answer_coding(&none), MEDIA_IDENTITY);
+}
+
 Test(media, accept_chooses_between_the_two) {
     static const struct {
         const char *accept;
