@@ -38,8 +38,9 @@ enum weir_status v2_wishes_parameter(struct v2_wishes *v2, enum json_token token
     } else if (strcmp(v2->parameter, "priority") == 0) {
         status = v2_wishes_count(v2, token, &v2->wishes.priority, err);
     } else if (strcmp(v2->parameter, "sequence_id") == 0) {
-        bool is_none = token == JSON_NUMBER ? v2_input_count(v2->reader, &count) && count == 0
-                                            : token == JSON_STRING && v2->reader->string.size == 0;
+        bool is_none = token == JSON_NUMBER
+                           ? v2_input_count(v2->reader, &count) && count == 0
+                           : token == JSON_STRING && !v2->reader->string.cut && v2->reader->string.size == 0;
         status = is_none ? WEIR_OK : v2_wishes_fail(v2, "asks for a sequence, which is not served", err);
     } else if (strncmp(v2->parameter, "triton_", 7) == 0) {
         status = v2_wishes_fail(v2, "is reserved", err);
