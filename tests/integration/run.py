@@ -1,15 +1,22 @@
 #!/usr/bin/python3
 """Runs the integration tests: all, or those whose module.class.test name holds one of the given words.
 
-The last line is `N passed, N failed`. Tests that take long run only with WEIR_TEST_ALL=1.
+All of them run file by file, two at a time (most of a test is waiting); a file that measures something says ALONE = True
+and runs by itself. The last line is `N passed, N failed`. Tests that take long run only with WEIR_TEST_ALL=1.
 """
 
+import concurrent.futures
+import os
 import pathlib
+import re
+import subprocess
 import sys
 import time
 import unittest
 
 HERE = pathlib.Path(__file__).resolve().parent
+JOBS = int(os.environ.get("WEIR_TEST_JOBS", "2"))
+COUNTS = re.compile(r"^(\d+) passed, (\d+) failed$", re.M)
 
 
 def flatten(suite):
@@ -32,9 +39,43 @@ class Result(unittest.TextTestResult):
             self.stream.writeln("    (%s took %.1f s)" % (test.id(), took))
 
 
+def run_file(path):
+    """Runs one file of tests in a process of its own. Returns what it printed, and how many passed and failed."""
+    done = subprocess.run(
+        [sys.executable, __file__, "--file", path.name], stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT, encoding="utf-8", errors="replace", check=False
+    )
+    counts = COUNTS.findall(done.stdout)
+    passed, failed = map(int, counts[-1]) if counts else (0, 0)
+    return done.stdout, passed, max(failed, int(done.returncode != 0))
+
+
+def run_all():
+    files = sorted(HERE.rglob("test_*.py"))
+    alone = [path for path in files if re.search(r"(?m)^ALONE = True$", path.read_text(encoding="utf-8"))]
+    together = [path for path in files if path not in alone]
+    passed = failed = 0
+    with concurrent.futures.ThreadPoolExecutor(JOBS) as pool:
+        for group in (pool.map(run_file, together), map(run_file, alone)):
+            for text, good, bad in group:
+                print(text, flush=True)
+                passed, failed = passed + good, failed + bad
+    print("%d passed, %d failed" % (passed, failed))
+    return 1 if failed else 0
+
+
 def main(words):
+    if not words:
+        return run_all()
+    pattern, in_words = "test*.py", words
+    if words[0] == "--file":
+        pattern, in_words = words[1], []
+    return run(pattern, in_words)
+
+
+def run(pattern, words):
     sys.path.insert(0, str(HERE))
-    tests = list(flatten(unittest.TestLoader().discover(str(HERE), top_level_dir=str(HERE))))
+    tests = list(flatten(unittest.TestLoader().discover(str(HERE), pattern=pattern, top_level_dir=str(HERE))))
     if words:
         tests = [test for test in tests if any(word in test.id() for word in words)]
     runner = unittest.TextTestRunner(stream=sys.stdout, verbosity=2 if words else 1, resultclass=Result)
@@ -43,7 +84,7 @@ def main(words):
         print("skipped: %s: %s" % (test.id(), reason))
     failed = len(result.failures) + len(result.errors) + len(result.unexpectedSuccesses)
     passed = max(0, result.testsRun - failed - len(result.skipped))
-    if not tests:
+    if not tests and pattern == "test*.py":
         print("no test found")
         failed = 1
     print("%d passed, %d failed" % (passed, failed))

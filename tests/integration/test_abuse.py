@@ -9,6 +9,8 @@ import unittest
 from harness import Server, eventually
 from test_load_tool import FOLDER, write_passing_model
 
+ALONE = True
+
 
 @unittest.skipUnless((FOLDER / "abuse").exists(), "the misbehaving clients are not built (target bench_programs)")
 class Abuse(unittest.TestCase):

@@ -18,6 +18,8 @@ import gpu_check  # noqa: E402
 import gpu_speed  # noqa: E402
 from gpu_tools import NoGpu, Skip  # noqa: E402
 
+ALONE = True
+
 BUILD = pathlib.Path(WEIR).parent
 QUESTIONS = 5
 

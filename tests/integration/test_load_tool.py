@@ -16,6 +16,8 @@ import unittest
 import onnx_writer
 from harness import WEIR, Server, eventually
 
+ALONE = True
+
 LOAD = pathlib.Path(WEIR).parent / "weir-load"
 FOLDER = LOAD.parent / "bench"
 OK = b"HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nContent-Length: 4\r\n\r\nwell"

@@ -12,6 +12,8 @@ import onnx_writer as onnx
 import reference
 from harness import ROOT, WEIR, Server, run_weir
 
+ALONE = True
+
 COLUMNS, ROWS = 2048, 32
 MIB = 1 << 20
 

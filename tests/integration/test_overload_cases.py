@@ -10,6 +10,8 @@ import reference
 from harness import Server, ServerCase, eventually, run_at_once
 from test_batching_cases import ask_wide, wait_busy
 
+ALONE = True
+
 
 class Full(ServerCase):
     OPTIONS = {"batch_size": 64, "max_concurrency": 8, "timeout_ms": 60000, "admission": "fifo"}
