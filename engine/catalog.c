@@ -12,7 +12,7 @@
 #include "engine/model/traffic.h"
 #include "engine/thread.h"
 
-enum { TICK_MS = 50, REST_PARTS = 20 };
+enum { TICK_MS = 50, ALARM_TICK_MS = 5, REST_PARTS = 20 };
 
 void catalog_tell(struct catalog *catalog, const struct catalog_change *change) {
     if (catalog->options.listener.changed)
@@ -67,9 +67,10 @@ enum weir_status catalog_open(const struct catalog_options *options, struct cata
     catalog->scan_ns = options->scan_ns;
     enum weir_status status = WEIR_OK;
     catalog->models = calloc((size_t)options->model_count, sizeof *catalog->models);
+    catalog->spare = calloc(1, sizeof *catalog->spare);
     if (options->state_dir)
         catalog->state_dir = strdup(options->state_dir);
-    if (!catalog->models || (options->state_dir && !catalog->state_dir))
+    if (!catalog->models || !catalog->spare || (options->state_dir && !catalog->state_dir))
         status = weir_fail(err, WEIR_NO_MEMORY, "no memory for the models");
     for (int i = 0; i < options->model_count && status == WEIR_OK; i++) {
         catalog->model_count = i + 1;
@@ -177,14 +178,25 @@ static void *load(void *context) {
 static void *move_rollouts(void *context) {
     struct catalog *catalog = context;
     thread_enter(THREAD_ROLLOUT, 0);
+    int64_t last_ns = 0, next_ns = 0;
+    bool was_on = false;
     thread_yield_to_others();
     while (!catalog->stopping) {
-        copies_compare(catalog);
-        bool any = changes_tick(catalog);
+        if (clock_now_ns() >= next_ns) {
+            atomic_store(&catalog->alarmed, false);
+            copies_compare(catalog);
+            bool any = changes_tick(catalog);
+            last_ns = clock_now_ns();
+            next_ns = last_ns + (any || was_on ? TICK_MS * INT64_C(1000000) : CLOCK_NS_PER_S);
+            was_on = any; /* copies may still be under way */
+        }
         pthread_mutex_lock(&catalog->lock);
-        if (!catalog->stopping && !catalog->quick && !catalog->copies)
-            wait_until(catalog, &catalog->rollout_wakes,
-                       clock_now_ns() + (any ? TICK_MS * INT64_C(1000000) : CLOCK_NS_PER_S));
+        if (!catalog->stopping && !catalog->quick)
+            wait_until(catalog, &catalog->rollout_wakes, next_ns);
+        /* If it was woken, a rollout may have begun, or a candidate's answer was bad. */
+        int64_t soon_ns = atomic_load(&catalog->alarmed) ? last_ns + ALARM_TICK_MS * INT64_C(1000000)
+                                                         : clock_now_ns() + TICK_MS * INT64_C(1000000);
+        next_ns = soon_ns < next_ns ? soon_ns : next_ns;
         bool has_order = catalog->quick != NULL && !catalog->stopping;
         pthread_mutex_unlock(&catalog->lock);
         if (has_order)
@@ -263,6 +275,7 @@ void catalog_close(struct catalog *catalog) {
     rollout_file_release(&catalog->file);
     free(catalog->models);
     free(catalog->state_dir);
+    free(catalog->spare);
     pthread_cond_destroy(&catalog->loader_wakes);
     pthread_cond_destroy(&catalog->rollout_wakes);
     pthread_mutex_destroy(&catalog->changing);

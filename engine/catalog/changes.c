@@ -376,8 +376,12 @@ static void tick(struct catalog *catalog, struct catalog_model *model) {
     struct weir_error err;
     char text[512];
     gather(catalog, model, &catalog->evidence);
+    struct rollout *moved = catalog->spare; /* so that requests need not wait while it is judged */
+    *moved = *model->rollout;
+    rollout_tick(moved, clock_now_ns(), &catalog->evidence, &decision);
     pthread_mutex_lock(&catalog->lock);
-    rollout_tick(model->rollout, clock_now_ns(), &catalog->evidence, &decision);
+    catalog->spare = model->rollout;
+    model->rollout = moved;
     if (decision.action == ROLLOUT_PROMOTE && clock_now_ns() < model->promote_ns) {
         decision.action = ROLLOUT_NOTHING;
         snprintf(decision.text, sizeof decision.text, "%s", model->decision.text);

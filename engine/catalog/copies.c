@@ -18,15 +18,14 @@ static void release(struct catalog_copy *copy) {
     copy->release(copy);
 }
 
-/* thread: device. */
+/* Wakes nobody: the next tick finds the copy. thread: device. */
 static void copy_done(struct job *job) {
     struct catalog_copy *copy = job->owner;
     struct catalog *catalog = copy->catalog;
-    pthread_mutex_lock(&catalog->lock);
-    copy->next = catalog->copies;
-    catalog->copies = copy;
-    pthread_cond_signal(&catalog->rollout_wakes);
-    pthread_mutex_unlock(&catalog->lock);
+    copy->next = atomic_load_explicit(&catalog->copies, memory_order_relaxed);
+    while (!atomic_compare_exchange_weak_explicit(&catalog->copies, &copy->next, copy, memory_order_release,
+                                                  memory_order_relaxed))
+        continue;
 }
 
 void catalog_compare(struct catalog *catalog, struct catalog_copy *copy) {
@@ -75,10 +74,7 @@ static void compare(struct catalog *catalog, struct catalog_copy *copy, bool is_
 }
 
 void copies_compare(struct catalog *catalog) {
-    pthread_mutex_lock(&catalog->lock);
-    struct catalog_copy *copy = catalog->copies;
-    catalog->copies = NULL;
-    pthread_mutex_unlock(&catalog->lock);
+    struct catalog_copy *copy = atomic_exchange_explicit(&catalog->copies, NULL, memory_order_acquire);
     while (copy) {
         struct catalog_copy *next = copy->next;
         const struct catalog_model *model = &catalog->models[copy->choice.model];

@@ -85,7 +85,8 @@ struct catalog {
     pthread_t loader, rollouts;
     bool loader_runs, rollouts_run;
     atomic_bool stopping, loading;
-    atomic_bool looked; /* the first look is over */
+    atomic_bool looked;  /* the first look is over */
+    atomic_bool alarmed; /* a candidate's answer was bad: it is judged sooner */
     bool look_now, reap_now, promoting;
     _Atomic int64_t scan_ns;
     int64_t next_look_ns;
@@ -93,14 +94,14 @@ struct catalog {
     struct {
         struct rollout_state state;
         struct rollout rollout;
-    } before;                           /* what a change goes back to if it cannot be kept; guarded by changing */
-    struct rollout_evidence evidence;   /* likewise */
-    struct catalog_order *slow, *quick; /* under way: on the loader's thread, on the rollouts' */
-    struct catalog_copy *copies;        /* that have run */
+    } before;                              /* what a change goes back to if it cannot be kept; guarded by changing */
+    struct rollout_evidence evidence;      /* likewise */
+    struct rollout *spare;                 /* likewise: takes the place of the rollout that a tick moves on */
+    struct catalog_order *slow, *quick;    /* under way: on the loader's thread, on the rollouts' */
+    _Atomic(struct catalog_copy *) copies; /* that have run; devices put them here without a lock */
 };
 
 /* catalog/state.c: what is kept on the disk, and which version serves. Called with `changing`. */
-
 /* The model's part of the file. NULL: no memory. */
 struct rollout_state *state_of(struct catalog *catalog, const struct catalog_model *model);
 

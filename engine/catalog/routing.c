@@ -150,6 +150,13 @@ void catalog_note(struct catalog *catalog, const struct catalog_choice *choice, 
     _Static_assert((int)CATALOG_ERROR == (int)OUTCOME_ERROR && (int)CATALOG_NON_FINITE == (int)OUTCOME_NON_FINITE &&
                        (int)CATALOG_LATE == (int)OUTCOME_LATE,
                    "one set of bits");
-    if (choice->rollout != 0 && choice->rollout == atomic_load(&catalog->models[choice->model].route.rollout))
-        outcomes_add(&catalog->models[choice->model].outcomes[choice->role], flags, latency_ns);
+    if (choice->rollout == 0 || choice->rollout != atomic_load(&catalog->models[choice->model].route.rollout))
+        return;
+    outcomes_add(&catalog->models[choice->model].outcomes[choice->role], flags, latency_ns);
+    if (choice->role == CATALOG_CANDIDATE && (flags & (CATALOG_ERROR | CATALOG_NON_FINITE)) &&
+        !atomic_exchange(&catalog->alarmed, true)) {
+        pthread_mutex_lock(&catalog->lock);
+        pthread_cond_signal(&catalog->rollout_wakes);
+        pthread_mutex_unlock(&catalog->lock);
+    }
 }

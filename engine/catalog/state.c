@@ -39,7 +39,8 @@ bool state_is_rejected(struct catalog *catalog, const struct catalog_model *mode
 static void note_for_views(struct catalog *catalog, struct catalog_model *model) {
     const struct rollout_state *state = state_of(catalog, model);
     for (size_t i = 0; i < model->entry_count; i++)
-        model->entries[i]->is_rejected = state_is_rejected(catalog, model, model->entries[i]);
+        model->entries[i]->is_rejected =
+            state && state->rejected_count > 0 && state_is_rejected(catalog, model, model->entries[i]);
     if (state && state->last_phase != ROLLOUT_NONE)
         snprintf(model->last, sizeof model->last, "version %" PRIu64 " %s%s%s", state->last_candidate,
                  state->last_phase == ROLLOUT_PROMOTED ? "was promoted" : "was rolled back",
