@@ -1,6 +1,7 @@
 /* The composition root: builds the service from its configuration, runs it, and takes it apart again. */
 #include "server/service.h"
 
+#include <malloc.h>
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
@@ -296,10 +297,18 @@ static void take_apart(struct service *service) {
     free(service->api.loops);
 }
 
+/* The weights of a version go back to the system when they are freed. By itself the C library learns from the first
+ * ones to keep the next. */
+static void return_large_blocks(void) {
+    mallopt(M_MMAP_THRESHOLD, 1 << 20);
+    mallopt(M_TRIM_THRESHOLD, 4 << 20);
+}
+
 int service_run(const struct config *config, const struct config_sources *sources) {
     struct service service = {.config = config, .sources = sources, .api.started_ns = clock_now_ns()};
     struct weir_error err;
     signal(SIGPIPE, SIG_IGN);
+    return_large_blocks();
     signal(SIGXFSZ, SIG_IGN); /* a log or a state file at the limit of file sizes is an error like a full disk */
     log_set_level((enum log_level)config->log_level);
     if (!service_open_signals(&service)) {
