@@ -163,6 +163,7 @@ static void add_routes(struct service *service) {
     add_route(service, service->ready_path, &api_ready_handler, ROUTE_SET_OPS);
     add_route(service, "/metrics", &api_metrics_handler, ROUTE_SET_OPS);
     add_route(service, "/", &api_root_handler, ROUTE_SET_DATA | ROUTE_SET_OPS);
+    add_route(service, "/openapi.json", &api_openapi_handler, ROUTE_SET_DATA);
     /* The statistics' "/v2/models/stats" comes before "/v2/models/{model}". */
     static const struct api_route *const families[] = {api_v1_routes, api_v2_statistics_routes, api_v2_routes};
     for (size_t i = 0; i < sizeof families / sizeof families[0]; i++)

@@ -68,6 +68,7 @@ extern const struct handler api_live_handler;
 extern const struct handler api_ready_handler;
 extern const struct handler api_metrics_handler;
 extern const struct handler api_root_handler;
+extern const struct handler api_openapi_handler;
 extern const struct handler api_model_predict_handler; /* the path names the model */
 
 /* Paths and handlers of a family, up to the one without a path; their context is the api. */

@@ -10,6 +10,7 @@
     X(V2_INFER, "/v2/models/{model}/infer")                                                                            \
     X(V2, "/v2")                                                                                                       \
     X(V1, "/v1")                                                                                                       \
+    X(OPENAPI, "/openapi.json")                                                                                        \
     X(ADMIN, "/admin")                                                                                                 \
     X(HEALTH, "/health")                                                                                               \
     X(METRICS, "/metrics")                                                                                             \

@@ -312,6 +312,24 @@ class Statistics(V2Case):
             self.assertEqual(self.get("/v2/models/" + path).status, code)
 
 
+class OpenApi(V2Case):
+    def test_it_describes_what_is_loaded(self):
+        answer = self.get("/openapi.json")
+        self.assertEqual(answer.headers["content-type"], "application/json")
+        document = answer.json()
+        self.assertEqual(document["openapi"], "3.1.0")
+        schemas = document["components"]["schemas"]
+        row = schemas["digits.request"]["properties"]["instances"]["items"]
+        self.assertEqual((row["type"], row["minItems"], row["maxItems"], row["items"]["type"]), ("array", 64, 64, "number"))
+        for path in ("/predict", "/models/digits/predict", "/v1/models/digits:predict", "/v2/models/digits/infer"):
+            operation = document["paths"][path]["post"]
+            self.assertIn("503", operation["responses"])
+            reference = operation["requestBody"]["content"]["application/json"]["schema"]["$ref"]
+            self.assertIn(reference.rsplit("/", 1)[1], schemas)
+        for path in document["paths"]:
+            self.assertNotEqual(self.get(path).status, 404, path)
+
+
 class Empty(unittest.TestCase):
     def test_a_server_without_a_model_is_not_ready(self):
         import tempfile
