@@ -80,11 +80,17 @@ enum weir_status plan_of(const struct catalog_order *order, struct rollout_plan 
     return WEIR_OK;
 }
 
+static bool same_checks(const struct rollout_checks *a, const struct rollout_checks *b) {
+    return a->max_error_rate == b->max_error_rate && a->max_p99_ratio == b->max_p99_ratio &&
+           a->max_compute_ratio == b->max_compute_ratio && a->max_non_finite == b->max_non_finite &&
+           a->min_agreement == b->min_agreement && a->max_drift == b->max_drift;
+}
+
 bool plan_is_same(const struct rollout_plan *a, const struct rollout_plan *b) {
     char one[1024], other[1024];
     return a->candidate == b->candidate && a->kind == b->kind && a->shadow_ppm == b->shadow_ppm &&
            a->compare_ppm == b->compare_ppm && a->may_shrink == b->may_shrink && a->auto_promote == b->auto_promote &&
-           strcmp(a->sticky_header, b->sticky_header) == 0 && memcmp(&a->checks, &b->checks, sizeof a->checks) == 0 &&
+           strcmp(a->sticky_header, b->sticky_header) == 0 && same_checks(&a->checks, &b->checks) &&
            strcmp(rollout_plan_steps_text(a, one, sizeof one), rollout_plan_steps_text(b, other, sizeof other)) == 0;
 }
 
