@@ -115,6 +115,7 @@ if stage build build dev; then
         stage numbers one build/tests/number_check
         stage networks "$PYTHON" tests/networks/agree.py
         stage operators-random "$PYTHON" tests/conformance/onnx_reference.py
+        WEIR=$PWD/build/weir stage clients "$PYTHON" tests/integration/clients/table.py
     fi
 fi
 if stage build-tsan build tsan race_programs && stage build-tsan-weir build tsan weir &&
@@ -130,6 +131,7 @@ if stage build-asan build asan; then
     stage operators-asan "$PYTHON" tests/conformance/onnx_operators.py --program build/asan/tests/run_network --quiet
     if [[ -n ${WEIR_TEST_ALL:-} ]]; then
         stage operators-cuda-asan "$PYTHON" tests/conformance/onnx_cuda.py --program build/asan/tests/run_network
+        WEIR=$PWD/build/asan/weir stage clients-asan "$PYTHON" tests/integration/clients/table.py
     fi
 fi
 if stage build-fuzz build fuzz fuzz_targets; then
