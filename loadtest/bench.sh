@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# usage: bench.sh [networks|invariance] [OPTION]...   builds what is measured and runs bench.py, or tests/networks/compare.py or
-# invariance.py. BENCH_BUILD names another build folder, which is taken as it is. ./dev bench calls it.
+# usage: bench.sh [networks|invariance|versions] [OPTION]...   builds what is measured and runs bench.py, versions.py, or
+# tests/networks/compare.py or invariance.py. BENCH_BUILD names another build folder, which is taken as it is. ./dev bench calls it.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 if [[ -z ${BENCH_BUILD:-} ]]; then
@@ -14,5 +14,8 @@ if [[ ${1:-} == networks ]]; then
 fi
 if [[ ${1:-} == invariance ]]; then
     exec /usr/bin/python3 tests/networks/invariance.py "${@:2}"
+fi
+if [[ ${1:-} == versions ]]; then
+    exec /usr/bin/python3 loadtest/versions.py "${@:2}"
 fi
 exec /usr/bin/python3 loadtest/bench.py "$@"
