@@ -142,7 +142,6 @@ enum weir_status loading_prove(struct catalog *catalog, struct entry *entry, str
 void changes_run(struct catalog *catalog, struct catalog_order *order);
 bool changes_tick(struct catalog *catalog);
 void changes_promote_advised(struct catalog *catalog);
-
 void copies_compare(struct catalog *catalog); /* the copies that have run. thread: rollouts. */
 
 /* Waits a moment; false: the catalog is being stopped. thread: loader. And tells the listener. */
