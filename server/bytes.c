@@ -36,8 +36,8 @@ char *bytes_reserve(struct bytes *bytes, size_t more) {
 }
 
 void bytes_append(struct bytes *bytes, const void *data, size_t size) {
-    char *to = bytes_reserve(bytes, size);
-    if (to && size > 0) {
+    char *to = size > 0 ? bytes_reserve(bytes, size) : NULL;
+    if (to) {
         memcpy(to, data, size);
         bytes->size += size;
     }

@@ -138,11 +138,8 @@ static enum weir_status take_parameter(struct v2_decoder *v2, enum json_token to
 
 /* The object of parameters begins, goes on or ends. */
 static enum weir_status take_parameters(struct v2_decoder *v2, enum json_token token, struct weir_error *err) {
-    const struct json_string *name = &v2->reader.string;
     if (token == JSON_KEY) {
-        size_t size = name->size < sizeof v2->wanted.parameter - 1 ? name->size : sizeof v2->wanted.parameter - 1;
-        memcpy(v2->wanted.parameter, name->text, size);
-        v2->wanted.parameter[size] = 0;
+        v2_wishes_begin(&v2->wanted);
         v2->stage = STAGE_PARAMETER;
         return WEIR_OK;
     }

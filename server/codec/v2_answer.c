@@ -15,49 +15,56 @@ static bool is_half(enum tensor_dtype dtype) {
     return dtype == TENSOR_F16 || dtype == TENSOR_BF16;
 }
 
-/* The element's value, to compare by and to print. */
-static double value_at(enum tensor_dtype dtype, const char *data, size_t index) {
+struct class {
+    double value;  /* of float types, else 0; NaN counts as the least */
+    int64_t whole; /* of integers, else 0 */
+    size_t index;
+};
+
+static struct class class_at(enum tensor_dtype dtype, const char *data, size_t index) {
     const char *at = data + index * tensor_dtype_bytes(dtype);
+    struct class class = {.index = index};
     float f32;
-    double f64;
     int32_t i32;
-    int64_t i64;
     switch (dtype) {
     case TENSOR_F32:
         memcpy(&f32, at, sizeof f32);
-        return (double)f32;
+        class.value = (double)f32;
+        break;
     case TENSOR_F64:
-        memcpy(&f64, at, sizeof f64);
-        return f64;
+        memcpy(&class.value, at, sizeof class.value);
+        break;
     case TENSOR_I32:
         memcpy(&i32, at, sizeof i32);
-        return i32;
+        class.whole = i32;
+        break;
     case TENSOR_I64:
-        memcpy(&i64, at, sizeof i64);
-        return (double)i64;
+        memcpy(&class.whole, at, sizeof class.whole);
+        break;
     case TENSOR_I8:
-        return (signed char)*at;
+        class.whole = (signed char)*at;
+        break;
     default:
-        return (unsigned char)*at;
+        class.whole = (unsigned char)*at;
     }
+    if (isnan(class.value))
+        class.value = -INFINITY;
+    return class;
 }
-
-struct class {
-    double value;
-    size_t index;
-};
 
 static int largest_first(const void *a, const void *b) {
     const struct class *x = a, *y = b;
     if (x->value != y->value)
         return x->value < y->value ? 1 : -1;
+    if (x->whole != y->whole)
+        return x->whole < y->whole ? 1 : -1;
     return (x->index > y->index) - (x->index < y->index);
 }
 
 static int write_class(char *text, enum tensor_dtype dtype, const struct class *class) {
     if (dtype == TENSOR_F32 || dtype == TENSOR_F64)
         return snprintf(text, CLASS_BYTES, "%f:%zu", class->value, class->index);
-    return snprintf(text, CLASS_BYTES, "%.0f:%zu", class->value, class->index);
+    return snprintf(text, CLASS_BYTES, "%" PRId64 ":%zu", class->whole, class->index);
 }
 
 /* One output on its way. */
@@ -94,10 +101,8 @@ static bool each_class(const struct output *output, void (*put)(struct bytes *, 
     struct class *classes = calloc(output->row_elements + 1, sizeof *classes);
     for (uint32_t row = 0; classes && row < output->rows; row++) {
         const char *data = (const char *)output->tensor->data + row * output->tensor->row_bytes;
-        for (size_t i = 0; i < output->row_elements; i++) {
-            double value = value_at(output->spec->dtype, data, i);
-            classes[i] = (struct class){.value = isnan(value) ? -INFINITY : value, .index = i};
-        }
+        for (size_t i = 0; i < output->row_elements; i++)
+            classes[i] = class_at(output->spec->dtype, data, i);
         qsort(classes, output->row_elements, sizeof *classes, largest_first);
         for (uint32_t i = 0; i < output->classes; i++) {
             char text[CLASS_BYTES];

@@ -54,7 +54,10 @@ static const char *names_text(const struct signature *signature, char *text, siz
 
 enum weir_status v2_input_name(struct v2_input *input, const struct json_string *name, struct weir_error *err) {
     char names[PLACE_TEXT_BYTES];
-    for (int i = 0; i < input->signature->input_count && !name->cut; i++) {
+    if (name->cut) /* how much of it is kept depends on how the body came */
+        return weir_fail(err, WEIR_INVALID, "there is no input of a name of more than %d bytes, the model takes %s",
+                         JSON_STRING_KEPT_BYTES, names_text(input->signature, names, sizeof names));
+    for (int i = 0; i < input->signature->input_count; i++) {
         const char *known = input->signature->inputs[i].name;
         if (strlen(known) == name->size && memcmp(known, name->text, name->size) == 0)
             input->index = i;

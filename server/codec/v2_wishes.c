@@ -7,6 +7,17 @@
 
 #define HOUR_US (INT64_C(3600) * 1000000)
 
+void v2_wishes_begin(struct v2_wishes *v2) {
+    const struct json_string *name = &v2->reader->string;
+    size_t most = sizeof v2->parameter - 1, size = name->size < most ? name->size : most;
+    if (name->cut) /* how much of it is kept depends on how the body came */
+        size = 0;
+    while (size > 0 && size < name->size && (name->text[size] & 0xC0) == 0x80)
+        size--; /* not inside a character */
+    memcpy(v2->parameter, name->text, size);
+    v2->parameter[size] = 0;
+}
+
 enum weir_status v2_wishes_fail(const struct v2_wishes *v2, const char *what, struct weir_error *err) {
     return weir_fail(err, WEIR_INVALID, "parameter \"%s\" %s (offset %zu)", v2->parameter, what,
                      v2->reader->token_offset);
@@ -66,7 +77,10 @@ enum weir_status v2_wishes_output_parameter(struct v2_wishes *v2, enum json_toke
 enum weir_status v2_wishes_name(struct v2_wishes *v2, struct weir_error *err) {
     const struct json_string *name = &v2->reader->string;
     v2->wish.output = -1;
-    for (int i = 0; i < v2->signature->output_count && !name->cut; i++)
+    if (name->cut) /* how much of it is kept depends on how the body came */
+        return weir_fail(err, WEIR_INVALID, "there is no output of a name of more than %d bytes",
+                         JSON_STRING_KEPT_BYTES);
+    for (int i = 0; i < v2->signature->output_count; i++)
         if (strlen(v2->signature->outputs[i].name) == name->size &&
             memcmp(v2->signature->outputs[i].name, name->text, name->size) == 0)
             v2->wish.output = i;

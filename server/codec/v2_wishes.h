@@ -17,6 +17,9 @@ struct v2_wishes {
     struct wishes wishes;
 };
 
+/* Notes the name of the parameter whose value comes next. */
+void v2_wishes_begin(struct v2_wishes *v2);
+
 /* Fails with `parameter "NAME" what (offset N)`. */
 enum weir_status v2_wishes_fail(const struct v2_wishes *v2, const char *what, struct weir_error *err) WEIR_CHECKED;
 

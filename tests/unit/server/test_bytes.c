@@ -24,7 +24,8 @@ Test(bytes, what_is_appended_stands_in_order) {
     cr_assert(eq(sz, bytes.size, 9));
     cr_assert(memcmp(bytes.data, "one two 3", 9) == 0);
     bytes_release(&bytes);
-    cr_assert(bytes.data == NULL && bytes.size == 0 && bytes.capacity == 0);
+    bytes_append(&bytes, NULL, 0);
+    cr_assert(bytes.data == NULL && bytes.size == 0 && bytes.capacity == 0 && !bytes.failed);
 }
 
 Test(bytes, growth_keeps_what_is_there) {

@@ -24,10 +24,12 @@ static struct outcome decode(const char *body, size_t size, size_t json_bytes, s
     return decode_in_pieces(&options, body, size, piece, piece);
 }
 
-#define X    "{\"name\":\"x\",\"shape\":[2,2],\"datatype\":\"FP32\",\"data\":[1,2,3,4]}"
-#define N    "{\"name\":\"n\",\"shape\":[3,2],\"datatype\":\"INT64\",\"data\":[10,20,11,21,12,9223372036854775807]}"
-#define FLAG "{\"name\":\"flag\",\"shape\":[2],\"datatype\":\"BOOL\",\"data\":[true,false]}"
-#define ALL  X "," N "," FLAG
+#define X     "{\"name\":\"x\",\"shape\":[2,2],\"datatype\":\"FP32\",\"data\":[1,2,3,4]}"
+#define N     "{\"name\":\"n\",\"shape\":[3,2],\"datatype\":\"INT64\",\"data\":[10,20,11,21,12,9223372036854775807]}"
+#define FLAG  "{\"name\":\"flag\",\"shape\":[2],\"datatype\":\"BOOL\",\"data\":[true,false]}"
+#define ALL   X "," N "," FLAG
+#define SIXTY "123456789012345678901234567890123456789012345678901234567890"
+#define LONG  SIXTY SIXTY SIXTY SIXTY SIXTY
 
 /* What X, N and FLAG say: the rows of n are columns of its tensor. */
 static void assert_all(const struct outcome *outcome) {
@@ -167,6 +169,11 @@ Test(codec_v2, faults_are_named_alike_however_the_body_comes) {
         {"{\"inputs\":[" ALL "],\"parameters\":{\"a\":[1]}}", "must be a string, a number or a flag"},
         {"{\"inputs\":[" ALL "]}x", "offset"},
         {"{\"inputs\":[" ALL "],\"inputs\":[]}", "twice"},
+        {"{\"inputs\":[{\"name\":\"" LONG "\"}]}", "there is no input of a name of more than 256 bytes"},
+        {"{\"inputs\":[" ALL "],\"outputs\":[{\"name\":\"" LONG "\"}]}",
+         "there is no output of a name of more than 256"},
+        {"{\"inputs\":[" ALL "],\"parameters\":{\"" LONG "\":[1]}}", "parameter \"\" must be a string"},
+        {"{\"inputs\":[" ALL "],\"parameters\":{\"" SIXTY "ab\xC3\xA9\":[1]}}", "parameter \"" SIXTY "ab\" must be"},
     };
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++)
         for (size_t piece = 1; piece < 400; piece = piece < 4 ? piece + 1 : piece * 3) {

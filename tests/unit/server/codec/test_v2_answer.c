@@ -101,3 +101,19 @@ Test(v2_answer, what_is_not_finite_goes_as_bytes_alone) {
     cr_assert_eq(write_answer(), WEIR_OK);
     y[4] = before;
 }
+
+Test(v2_answer, classes_of_int64_are_compared_and_written_to_the_last_digit) {
+    static int64_t values[] = {9007199254740992, 9007199254740993, INT64_MIN, INT64_MAX};
+    struct tensor_spec spec = V2_SPEC("n", I64, 2, TENSOR_BATCH, 4);
+    struct signature signature = {.outputs = &spec, .output_count = 1};
+    struct job_tensor tensor = {.data = values, .row_bytes = sizeof values, .row = {.rank = 1, .dims = {4}}};
+    struct wish wanted = {.output = 0, .classes = 4};
+    struct wishes all = {.outputs = &wanted, .output_count = 1};
+    struct v2_answer answer = {
+        .signature = &signature, .model = "m", .version = 4, .rows = 1, .outputs = &tensor, .wishes = &all};
+    out.size = 0;
+    cr_assert_eq(v2_answer_write(&answer, &out, &json_bytes, &err), WEIR_OK, "%s", err.text);
+    static const char data[] = "\"data\":[\"9223372036854775807:3\",\"9007199254740993:1\",\"9007199254740992:0\","
+                               "\"-9223372036854775808:2\"]";
+    cr_assert_not_null(memmem(out.data, out.size, data, sizeof data - 1), "%.*s", (int)out.size, out.data);
+}
