@@ -146,6 +146,18 @@ static void answer_options(struct exchange *exchange, const char *allow) {
     exchange_reply(exchange, &(struct reply){.code = 204, .reason = REASON_OK, .headers = headers});
 }
 
+/* Keeps X-Request-Id if it is visible ASCII and not too long: others are ignored. */
+static void read_request_id(const struct request *request, struct exchange *exchange) {
+    const struct request_field *field = request_find(request, "x-request-id");
+    bool is_usable = field && field->value_size < sizeof exchange->request_id;
+    for (uint32_t i = 0; is_usable && i < field->value_size; i++)
+        is_usable = field->value[i] > 0x20 && field->value[i] < 0x7F;
+    size_t size = is_usable ? field->value_size : 0;
+    if (size > 0)
+        memcpy(exchange->request_id, field->value, size);
+    exchange->request_id[size] = 0;
+}
+
 /* Finds who answers. */
 static void route(struct conn *conn, const struct request *request) {
     struct exchange *exchange = &conn->exchange;
@@ -217,6 +229,7 @@ static void begin_exchange(struct conn *conn, const char *head, size_t size, boo
     exchange->expects_continue = request.framing.expect_continue && !more_follows;
     exchange->model = 0;
     exchange->call = NULL;
+    read_request_id(&request, exchange);
     conn->chunked = request.framing.chunked;
     conn->body_limit = CONN_DISCARD_BYTES;
     conn->pace = 0;

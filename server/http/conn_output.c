@@ -11,7 +11,10 @@
 #include "server/http/reply.h"
 #include "server/observe/metrics.h"
 
-enum { HEAD_BYTES = 1024 };
+enum {
+    HEAD_BYTES = 1280,
+    OWN_HEAD_BYTES = 400 + EXCHANGE_ID_BYTES /* what write_head writes at most beside reply->headers */
+};
 
 void conn_count(struct conn *conn, int code, enum reason reason) {
     struct exchange *exchange = &conn->exchange;
@@ -62,8 +65,12 @@ static size_t write_head(struct conn *conn, const struct reply *reply, char *hea
         to = put_text(to, "\r\nRetry-After: ");
         to = put_number(to, reply->retry_after_s);
     }
+    if (exchange->request_id[0]) {
+        to = put_text(to, "\r\nX-Request-Id: ");
+        to = put_text(to, exchange->request_id);
+    }
     to = put_text(to, "\r\n");
-    if (reply->headers && strlen(reply->headers) < HEAD_BYTES - 400)
+    if (reply->headers && strlen(reply->headers) < HEAD_BYTES - OWN_HEAD_BYTES)
         to = put_text(to, reply->headers);
     to = put_text(to, "\r\n");
     return (size_t)(to - head);
@@ -194,6 +201,7 @@ void conn_refuse(struct conn *conn, int code, enum reason reason, const char *te
         exchange->http_1_0 = false;
         exchange->head_only = false;
         exchange->model = 0;
+        exchange->request_id[0] = 0;
     } else if (conn->state == CONN_BODY && exchange->handler->gone) {
         exchange->handler->gone(exchange);
     }

@@ -13,7 +13,7 @@ struct conn;
 struct loop;
 struct exchange;
 
-enum { REQUEST_MAX_FIELDS = 64, EXCHANGE_MAX_CAPTURES = 2, EXCHANGE_CAPTURE_BYTES = 72 };
+enum { REQUEST_MAX_FIELDS = 64, EXCHANGE_MAX_CAPTURES = 2, EXCHANGE_CAPTURE_BYTES = 72, EXCHANGE_ID_BYTES = 129 };
 
 struct request_field {
     const char *name;
@@ -74,7 +74,8 @@ struct exchange {
     bool head_only; /* HEAD: the answer has no body */
     bool close;     /* the connection ends with this answer */
     bool expects_continue;
-    int model; /* the series it is counted under; 0: it concerns no model */
+    int model;                          /* the series it is counted under; 0: it concerns no model */
+    char request_id[EXCHANGE_ID_BYTES]; /* the request's X-Request-Id, which the answer has too; "" if none is usable */
     char captures[EXCHANGE_MAX_CAPTURES][EXCHANGE_CAPTURE_BYTES]; /* of the route's path */
 };
 

@@ -356,6 +356,37 @@ class Identity(HttpCase):
         self.assertEqual((answer.status, answer.json()), (200, {"status": "alive"}))
 
 
+class RequestId(HttpCase):
+    def test_every_kind_of_answer_has_the_id_of_its_request(self):
+        given = ["X-Request-Id: 0f/a-7_!~"]
+        with self.server.client() as client:
+            for request, status in (
+                (post(headers=given), 200), (get(headers=given), 200), (get("/nope", given), 404), (get("/predict", given), 405),
+                (post(b"{", given), 400), (post(headers=given, content_type="text/html"), 415), (get("/bad%", given), 400),
+                (get(headers=given, method="OPTIONS"), 204), (get("/v2/models/demo", given), 200),
+            ):
+                client.send(request)
+                answer = client.answer()
+                self.assertEqual((answer.status, answer.headers["x-request-id"]), (status, "0f/a-7_!~"), request)
+
+    def test_ids_belong_to_one_request(self):
+        with self.server.client() as client:
+            client.send(post(headers=["x-request-id: a"]) + post() + get(headers=["X-REQUEST-ID: b"]) + get())
+            self.assertEqual([client.answer().headers.get("x-request-id") for _ in range(4)], ["a", None, "b", None])
+            client.send(get(headers=["X-Request-Id: c"]))
+            self.assertEqual(client.answer().headers["x-request-id"], "c")
+            client.send(b"nonsense\r\n\r\n")
+            answer = client.answer()
+            self.assertEqual((answer.status, answer.headers.get("x-request-id")), (400, None))
+
+    def test_an_id_has_128_visible_characters_at_most(self):
+        for text, echoed in (("x" * 128, True), ("x" * 129, False), ("a b", False), ("a\tb", False), ("\xe9", False), ("", False)):
+            with self.server.client() as client:
+                client.send(get(headers=["X-Request-Id: " + text]))
+                answer = client.answer()
+                self.assertEqual((answer.status, answer.headers.get("x-request-id")), (200, text if echoed else None))
+
+
 class Burst(unittest.TestCase):
     def test_two_thousand_connects_at_once_are_all_answered(self):
         with Server(reference.demo()) as server:
