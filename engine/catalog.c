@@ -244,8 +244,12 @@ bool catalog_stop(struct catalog *catalog, bool wait) {
     if (catalog->rollouts_run)
         pthread_join(catalog->rollouts, NULL);
     catalog->rollouts_run = false;
-    if (!wait && atomic_load(&catalog->loading))
+    if (!wait && atomic_load(&catalog->loading)) {
+        if (catalog->loader_runs)
+            pthread_detach(catalog->loader); /* the process ends before it does */
+        catalog->loader_runs = false;
         return false;
+    }
     if (catalog->loader_runs)
         pthread_join(catalog->loader, NULL);
     catalog->loader_runs = false;

@@ -74,7 +74,7 @@ void catalog_look(struct catalog *catalog, int64_t scan_ns);
 void catalog_wake(struct catalog *catalog);
 
 /* Ends the threads. False: a version is still being loaded, and without `wait` that is not waited for; then nothing may
- * be taken apart. */
+ * be taken apart, nor the end be waited for any more. */
 bool catalog_stop(struct catalog *catalog, bool wait);
 
 /* After catalog_stop and engine_stop, before engine_close. */
