@@ -180,8 +180,10 @@ class Files(unittest.TestCase):
             for number in range(2, 1001):
                 reference.write(models.at(number) + "/model.onnx", data if number < 1000 else reference.demo_bytes(1000))
             with models.serve(**{**FAST, "scan_ms": 1000}) as server:
+                server.until(1000, "serving")
                 view = server.view()
-                self.assertEqual((view["stable"], len(view["versions"]), view["loads"]), (1000, 1000, 1))
+                self.assertEqual((view["stable"], len(view["versions"])), (1000, 1000))
+                self.assertLessEqual(view["loads"], 2)  # an older one that is at rest sooner may come first
                 before, began = server.cpu_seconds(), time.monotonic()
                 for _ in range(10):
                     self.request_scan(server)
