@@ -54,7 +54,7 @@ enum config_type { CONFIG_TYPE_INTEGER, CONFIG_TYPE_SIZE, CONFIG_TYPE_STRING, CO
     X(ops_port, INTEGER, "", 0, 65535, "0", FIXED, "Port of health, metrics and status; 0 serves them on the data port.") \
     X(model_path, STRING, "", 1, 4095, NULL, FIXED, "An .onnx file, a version directory, or a model directory of versions.") \
     X(model_name, STRING, "", 1, 64, NULL, FIXED, "Name of the model; without it the name of its directory or file.") \
-    X(version_policy, STRING, "", 1, 255, "latest", FIXED, "Versions to load: latest, latest:3, all, or a list such as [1, 4].") \
+    X(version_policy, STRING, "", 1, 255, "latest", FIXED, "Versions to load: latest, latest:3, all, or a list such as 1, 4.") \
     X(new_versions, ENUM, "", 0, 0, "serve", FIXED, "serve: a new version takes over when proven; hold: it waits for you.") \
     X(scan_ms, INTEGER, "ms", 10, CONFIG_HOUR_MS, "1000", LIVE, "How often to look for versions; files must be at rest for as long, or 5 s.") \
     X(state_dir, STRING, "", 1, 4095, NULL, FIXED, "Where rollouts survive a restart; without it they do not.") \

@@ -1,10 +1,14 @@
 #include "engine/catalog.h"
 
+#include <errno.h>
+#include <fcntl.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/file.h>
 #include <time.h>
+#include <unistd.h>
 
 #include "engine/catalog/parts.h"
 #include "engine/clock.h"
@@ -49,6 +53,18 @@ static enum weir_status open_model(struct catalog_model *model, const struct cat
     return version_policy_read(options->version_policy ? options->version_policy : "latest", &model->policy, err);
 }
 
+/* One server alone keeps its state in a directory: two would undo each other's. The lock ends with the process. */
+static enum weir_status lock_state(struct catalog *catalog, struct weir_error *err) {
+    char path[4096 + 16];
+    snprintf(path, sizeof path, "%s/rollout.lock", catalog->state_dir);
+    catalog->state_lock = open(path, O_RDWR | O_CREAT | O_CLOEXEC, 0644);
+    if (catalog->state_lock < 0)
+        return weir_fail(err, WEIR_IO, "%s: %s", path, strerror(errno));
+    if (flock(catalog->state_lock, LOCK_EX | LOCK_NB) != 0)
+        return weir_fail(err, WEIR_IO, "%s: another server keeps its state here", path);
+    return WEIR_OK;
+}
+
 enum weir_status catalog_open(const struct catalog_options *options, struct catalog **out, struct weir_error *err) {
     struct catalog *catalog = calloc(1, sizeof *catalog);
     if (!catalog)
@@ -62,6 +78,7 @@ enum weir_status catalog_open(const struct catalog_options *options, struct cata
     pthread_mutex_init(&catalog->changing, NULL);
     pthread_mutex_init(&catalog->lock, NULL);
     pthread_mutex_init(&catalog->comparing, NULL);
+    catalog->state_lock = -1;
     catalog->options = *options;
     catalog->options.models = NULL; /* borrowed for this call alone */
     catalog->scan_ns = options->scan_ns;
@@ -76,6 +93,8 @@ enum weir_status catalog_open(const struct catalog_options *options, struct cata
         catalog->model_count = i + 1;
         status = open_model(&catalog->models[i], &options->models[i], err);
     }
+    if (status == WEIR_OK && catalog->state_dir)
+        status = lock_state(catalog, err);
     if (status == WEIR_OK && catalog->state_dir)
         status = rollout_file_read(catalog->state_dir, &catalog->file, err);
     if (status == WEIR_OK)
@@ -277,6 +296,8 @@ void catalog_close(struct catalog *catalog) {
         free(model->comparison);
     }
     rollout_file_release(&catalog->file);
+    if (catalog->state_lock >= 0)
+        close(catalog->state_lock);
     free(catalog->models);
     free(catalog->state_dir);
     free(catalog->spare);

@@ -77,7 +77,7 @@ static enum weir_status verify(struct catalog *catalog, struct catalog_model *mo
     if (!entry || !entry->version)
         return weir_fail(&order->error, WEIR_NOT_FOUND, "version %" PRIu64 " of %s is not loaded", order->version,
                          model->name);
-    enum weir_status status = loading_prove(catalog, entry, &order->error);
+    enum weir_status status = loading_prove(catalog, model, entry, &order->error);
     if (status == WEIR_OK)
         tell_proof(entry, "verified", order->text, sizeof order->text);
     return status;
@@ -138,7 +138,7 @@ static enum weir_status promote(struct catalog *catalog, struct catalog_model *m
     }
     enum weir_status status = need(catalog, model, order->version, &entry, &order->error);
     if (status == WEIR_OK)
-        status = loading_prove(catalog, entry, &order->error);
+        status = loading_prove(catalog, model, entry, &order->error);
     if (status != WEIR_OK)
         return status;
     pthread_mutex_lock(&catalog->changing);
@@ -237,6 +237,16 @@ static enum weir_status start(struct catalog *catalog, struct catalog_model *mod
     return status;
 }
 
+static void tell_decision(struct catalog *catalog, const struct catalog_model *model, const char *action,
+                          enum weir_status status, const char *text) {
+    catalog_tell(catalog, &(struct catalog_change){.actor = "rollout",
+                                                   .action = action,
+                                                   .model = model->name,
+                                                   .version = model->rollout->plan.candidate,
+                                                   .status = status,
+                                                   .text = text});
+}
+
 /* Notes in the state that the candidate was taken back. */
 static void note_ended(struct rollout_state *state, const struct catalog_model *model, const char *reason,
                        bool is_rejected) {
@@ -266,8 +276,35 @@ static void roll_back(struct catalog *catalog, struct catalog_model *model, bool
     pthread_mutex_unlock(&catalog->lock);
     state_apply(catalog, model);
     snprintf(text, size, "%s", reason);
-    if (state && state_keep(catalog, model, &err) != WEIR_OK)
-        snprintf(text, size, "%.180s; but the state could not be kept: %.260s", reason, err.text);
+    model->is_unkept = state && state_keep(catalog, model, &err) != WEIR_OK;
+    if (model->is_unkept)
+        snprintf(text, size, "%.180s; but the state could not be kept, which is tried again: %.230s", reason, err.text);
+}
+
+/* A rollback that could not be kept is tried again until it is: a restart would undo it. Called with `changing`. */
+static void keep_again(struct catalog *catalog, struct catalog_model *model) {
+    struct weir_error err;
+    model->is_unkept = state_keep(catalog, model, &err) != WEIR_OK;
+    if (!model->is_unkept)
+        tell_decision(catalog, model, "keep", WEIR_OK, "the rollback is kept now");
+}
+
+/* A rollback before the candidate of a rollout that goes on after a restart is there. Called with `changing`. */
+static void call_off(struct catalog *catalog, struct catalog_model *model, struct rollout_state *state) {
+    struct weir_error err;
+    state->phase = ROLLOUT_NONE;
+    state->last_phase = ROLLOUT_ROLLED_BACK;
+    state->last_candidate = state->plan.candidate;
+    state->last_ended_s = clock_unix_s();
+    rollout_copy_text(state->last_reason, "an operator took it back before it went on");
+    model->is_unkept = state_keep(catalog, model, &err) != WEIR_OK;
+    state_apply(catalog, model);
+}
+
+void changes_candidate_changed(struct catalog *catalog, struct catalog_model *model) {
+    char text[512];
+    roll_back(catalog, model, false, "its files changed while it was rolled out", text, sizeof text);
+    tell_decision(catalog, model, "rollback", WEIR_OK, text);
 }
 
 /* PAUSE, RESUME and ROLL_BACK. Called with `changing`. */
@@ -280,12 +317,24 @@ static enum weir_status quick(struct catalog *catalog, struct catalog_model *mod
         snprintf(order->text, sizeof order->text, "the rollout that is about to begin is called off");
         return WEIR_OK;
     }
-    if (is_back && !rollout_is_on(model->rollout) && model->rollout->phase == ROLLOUT_ROLLED_BACK) {
+    if (is_back && !rollout_is_on(model->rollout) && state && state->phase != ROLLOUT_NONE) {
+        order->version = state->plan.candidate;
+        call_off(catalog, model, state);
+        snprintf(order->text, sizeof order->text, "the rollout that would go on is called off");
+        return WEIR_OK;
+    }
+    if (is_back && !rollout_is_on(model->rollout) && state && state->last_phase == ROLLOUT_ROLLED_BACK) {
+        order->version = state->last_candidate;
+        if (model->is_unkept)
+            keep_again(catalog, model);
         snprintf(order->text, sizeof order->text, "is rolled back already");
         return WEIR_OK;
     }
     if (!rollout_is_on(model->rollout) || !state)
         return weir_fail(&order->error, WEIR_CONFLICT, "no rollout of %s is under way", model->name);
+    if (order->version != 0 && order->version != model->rollout->plan.candidate)
+        return weir_fail(&order->error, WEIR_CONFLICT, "the rollout under way is of version %" PRIu64 " of %s",
+                         model->rollout->plan.candidate, model->name);
     order->version = model->rollout->plan.candidate;
     if (is_back) {
         char text[sizeof order->text - sizeof "rolled back: "];
@@ -347,16 +396,6 @@ void changes_run(struct catalog *catalog, struct catalog_order *order) {
     pthread_mutex_unlock(&catalog->changing);
 }
 
-static void tell_decision(struct catalog *catalog, const struct catalog_model *model, const char *action,
-                          enum weir_status status, const char *text) {
-    catalog_tell(catalog, &(struct catalog_change){.actor = "rollout",
-                                                   .action = action,
-                                                   .model = model->name,
-                                                   .version = model->rollout->plan.candidate,
-                                                   .status = status,
-                                                   .text = text});
-}
-
 /* What the rollout is judged by. Called with `changing`. */
 static void gather(struct catalog *catalog, struct catalog_model *model, struct rollout_evidence *out) {
     *out = (struct rollout_evidence){.stable_compute_ns = 0};
@@ -394,7 +433,7 @@ static void tick(struct catalog *catalog, struct catalog_model *model) {
         tell_decision(catalog, model, "step", is_kept ? WEIR_OK : err.status, is_kept ? decision.text : err.text);
     } else if (decision.action == ROLLOUT_ROLL_BACK) {
         roll_back(catalog, model, true, decision.text, text, sizeof text);
-        tell_decision(catalog, model, "rollback", WEIR_OK, text);
+        tell_decision(catalog, model, "rollback", model->is_unkept ? WEIR_IO : WEIR_OK, text);
         catalog_look(catalog, 0);
     } else if (decision.action == ROLLOUT_PROMOTE) {
         pthread_mutex_lock(&catalog->lock);
@@ -411,6 +450,8 @@ bool changes_tick(struct catalog *catalog) {
         struct catalog_model *model = &catalog->models[i];
         if (rollout_is_on(model->rollout) && model->candidate && model->candidate->version && model->stable)
             tick(catalog, model);
+        else if (model->is_unkept)
+            keep_again(catalog, model);
         any |= rollout_is_on(model->rollout);
     }
     pthread_mutex_unlock(&catalog->changing);

@@ -115,15 +115,27 @@ static enum weir_status prove(struct catalog *catalog, struct version *version, 
     return status;
 }
 
-enum weir_status loading_prove(struct catalog *catalog, struct entry *entry, struct weir_error *err) {
+enum weir_status loading_prove(struct catalog *catalog, struct catalog_model *model, struct entry *entry,
+                               struct weir_error *err) {
     struct self_test_report report;
-    enum weir_status status = prove(catalog, entry->version, entry->samples, &report, err);
+    struct samples *samples = NULL, *before;
+    char *directory = strndup(entry->path, (size_t)(strrchr(entry->path, '/') - entry->path));
+    enum weir_status status = directory ? WEIR_OK : weir_fail(err, WEIR_NO_MEMORY, "%s: no memory", entry->path);
+    if (status == WEIR_OK && !model->is_loose && entry->on_disk) /* they may have come after the model */
+        status = samples_load(directory, engine_describe(entry->version).signature, &samples, err);
+    free(directory);
     if (status != WEIR_OK)
-        return weir_fail_in(err, "%s", entry->path);
+        return status;
+    status = prove(catalog, entry->version, samples ? samples : entry->samples, &report, err);
     pthread_mutex_lock(&catalog->lock);
-    entry->report = report;
+    before = samples ? entry->samples : NULL;
+    if (samples)
+        entry->samples = samples;
+    if (status == WEIR_OK)
+        entry->report = report;
     pthread_mutex_unlock(&catalog->lock);
-    return WEIR_OK;
+    samples_destroy(before);
+    return status == WEIR_OK ? status : weir_fail_in(err, "%s", entry->path);
 }
 
 /* What a load makes. */

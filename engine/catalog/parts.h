@@ -62,7 +62,8 @@ struct catalog_model {
     struct entry *stable, *candidate;
     struct route route;
     struct rollout *rollout;
-    bool is_starting; /* a rollout is about to begin, unless a rollback takes this away; guarded by changing */
+    atomic_bool is_unkept; /* the last rollback is not on the disk yet */
+    bool is_starting;      /* a rollout is about to begin, unless a rollback takes this away; guarded by changing */
     struct rollout_decision decision; /* of the last tick */
     int64_t promote_ns;               /* a promotion that could not be kept is tried again then */
     struct outcomes *outcomes;        /* two, by role */
@@ -76,7 +77,7 @@ struct catalog_model {
 struct catalog {
     struct catalog_options options;
     struct catalog_model *models;
-    int model_count;
+    int model_count, state_lock; /* the latter a descriptor; -1: none */
     char *state_dir;
     pthread_mutex_t changing, lock;
     pthread_mutex_t comparing; /* guards the comparisons; taken after lock */
@@ -108,13 +109,10 @@ struct rollout_state *state_of(struct catalog *catalog, const struct catalog_mod
 /* Copies the model's rollout into the file and writes it. Without state_dir it does nothing. Errors: IO, NO_MEMORY. */
 enum weir_status state_keep(struct catalog *catalog, struct catalog_model *model, struct weir_error *err) WEIR_CHECKED;
 
-/* Makes the route what stable, candidate and the rollout say; a version that begins to serve is told to the listener.
- */
+/* Makes the route what stable, candidate and the rollout say; tells the listener of a version that begins to serve. */
 void state_apply(struct catalog *catalog, struct catalog_model *model);
-
 /* Chooses the stable version among those that are ready, and takes up a rollout that a restart interrupted. */
 void state_choose(struct catalog *catalog, struct catalog_model *model);
-
 /* Of what an entry was loaded from, or of its files. */
 void state_identity(const struct entry *entry, char text[ROLLOUT_FILE_IDENTITY + 1]);
 /* Has a rollout rejected the entry as it is? And is there a note about this number at all? Then its files must be
@@ -135,12 +133,14 @@ void scan_release(struct catalog_model *model);
 enum weir_status loading_run(struct catalog *catalog, struct catalog_model *model, struct entry *entry,
                              struct weir_error *err) WEIR_CHECKED;
 /* Runs the samples of a loaded entry again; OK without samples. Likewise. */
-enum weir_status loading_prove(struct catalog *catalog, struct entry *entry, struct weir_error *err) WEIR_CHECKED;
+enum weir_status loading_prove(struct catalog *catalog, struct catalog_model *model, struct entry *entry,
+                               struct weir_error *err) WEIR_CHECKED;
 
 /* catalog/changes.c: orders. thread: loader, or rollouts for PAUSE, RESUME and ROLL_BACK. Moves the rollouts on;
  * returns whether one is on. thread: rollouts. Promotes what they advise to promote. thread: loader. */
 void changes_run(struct catalog *catalog, struct catalog_order *order);
 bool changes_tick(struct catalog *catalog);
+void changes_candidate_changed(struct catalog *catalog, struct catalog_model *model); /* with `changing` */
 void changes_promote_advised(struct catalog *catalog);
 void copies_compare(struct catalog *catalog); /* the copies that have run. thread: rollouts. */
 

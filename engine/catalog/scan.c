@@ -135,16 +135,12 @@ static enum weir_status merge(struct catalog *catalog, struct catalog_model *mod
     return WEIR_OK;
 }
 
-/* Were the file and its directory left alone for as long as this? By the kernel's own time of change, which no copying
- * tool sets back. */
-static bool is_old(const struct entry *entry, int64_t quiet_ns) {
+/* Were all the files left alone for as long as this? By the kernel's own time of change, which no copying tool sets
+ * back. */
+static bool is_old(const struct snapshot *snapshot, int64_t quiet_ns) {
     struct timespec now;
-    struct stat file;
     clock_gettime(CLOCK_REALTIME, &now);
-    if (stat(entry->path, &file) != 0)
-        return false;
-    int64_t age_ns = (int64_t)(now.tv_sec - file.st_ctim.tv_sec) * CLOCK_NS_PER_S + now.tv_nsec - file.st_ctim.tv_nsec;
-    return age_ns >= quiet_ns;
+    return (int64_t)now.tv_sec * CLOCK_NS_PER_S + now.tv_nsec - snapshot->changed_unix_ns >= quiet_ns;
 }
 
 /* Is there a manifest, and is all there that it names? */
@@ -182,7 +178,7 @@ static enum look look_at(struct catalog *catalog, const struct catalog_model *mo
         return LOOK_UNCHANGED;
     }
     if (entry->seen_ns == 0 || !snapshot_equal(&now, &entry->seen)) {
-        entry->was_old = entry->seen_ns == 0 && is_old(entry, scan_rest_ns(catalog));
+        entry->was_old = entry->seen_ns == 0 && is_old(&now, scan_rest_ns(catalog));
         entry->seen = now;
         entry->seen_ns = now_ns;
     }
@@ -201,6 +197,9 @@ static bool is_eligible(struct catalog *catalog, const struct catalog_model *mod
         return false;
     if (!state || state->stable == 0 || model->policy.is_list || model->policy.latest > 1)
         return true;
+    const struct entry *chosen = scan_find(model, state->stable);
+    if (!model->stable && (!chosen || (!chosen->version && chosen->was_tried)))
+        return true; /* what was chosen is lost: any other is better than none */
     return entry->number > state->newest_seen || entry->number == state->stable;
 }
 
@@ -211,6 +210,10 @@ static bool is_needed(struct catalog *catalog, const struct catalog_model *model
         return true;
     return state &&
            (entry->number == state->stable || (state->phase != ROLLOUT_NONE && entry->number == state->plan.candidate));
+}
+
+static bool serves(const struct catalog_model *model, const struct entry *entry) {
+    return entry == model->stable || entry == model->candidate;
 }
 
 /* Marks in wanted what is to be loaded, and returns the first that can be loaded now; NULL: none. *settling: something
@@ -232,6 +235,11 @@ static struct entry *select_entries(struct catalog *catalog, struct catalog_mode
         if (!wanted[i])
             continue;
         enum look look = look_at(catalog, model, entry);
+        if (look == LOOK_LOADABLE && entry->version && rollout_is_on(model->rollout) && serves(model, entry)) {
+            if (entry == model->candidate)
+                changes_candidate_changed(catalog, model);
+            look = LOOK_UNCHANGED; /* the two of a rollout stay what they are */
+        }
         *settling |= look == LOOK_SETTLING;
         if (look == LOOK_LOADABLE && (!next || (state && entry->number == state->stable)))
             next = entry; /* what was chosen comes first */
@@ -239,10 +247,6 @@ static struct entry *select_entries(struct catalog *catalog, struct catalog_mode
             count--; /* an older one may take its place */
     }
     return next;
-}
-
-static bool serves(const struct catalog_model *model, const struct entry *entry) {
-    return entry == model->stable || entry == model->candidate;
 }
 
 /* Unloads and forgets what is wanted no more. Called with `changing`. */

@@ -158,6 +158,8 @@ static enum weir_status name_by_directory(struct repository_listing *listing, ch
     const char *name = cut_last(tidy);
     if (read_version(name, number))
         name = cut_last(tidy);
+    if (*number == 0)
+        return weir_fail(err, WEIR_INVALID, "model_path leads to version 0: versions are numbered from 1");
     return model_name ? set_name(listing, model_name, "model_name", err)
                       : set_name(listing, name, "from model_path", err);
 }
@@ -202,6 +204,8 @@ static bool take_entry(const char *directory, const char *entry, struct reposito
     if (!read_version(entry, &number))
         return is_plain_file(directory, entry) ||
                add_remark(listing, entry, "its name is not a version number (such as 7 or v7)");
+    if (number == 0)
+        return add_remark(listing, entry, "versions are numbered from 1");
     for (size_t i = 0; i < listing->version_count; i++)
         if (listing->versions[i].number == number) {
             char why[64];

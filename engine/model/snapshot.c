@@ -51,6 +51,9 @@ static void add_file(struct snapshot *snapshot, const char *path, const struct s
     snapshot->hash[0] += stir.a;
     snapshot->hash[1] += stir.b;
     snapshot->bytes += (uint64_t)stat->st_size;
+    int64_t changed_ns = (int64_t)stat->st_ctim.tv_sec * 1000000000 + stat->st_ctim.tv_nsec;
+    if (changed_ns > snapshot->changed_unix_ns)
+        snapshot->changed_unix_ns = changed_ns;
     snapshot->files++;
 }
 

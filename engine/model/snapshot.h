@@ -10,8 +10,9 @@
 #include "engine/status.h"
 
 struct snapshot {
-    uint64_t hash[2]; /* of each file's relative name, device, inode, size and time of change, links followed */
-    uint64_t bytes;   /* of all files */
+    uint64_t hash[2];        /* of each file's relative name, device, inode, size and time of change, links followed */
+    uint64_t bytes;          /* of all files */
+    int64_t changed_unix_ns; /* when the last of them was changed, by the kernel's own time (st_ctim) */
     uint32_t files;
 };
 

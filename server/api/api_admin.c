@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <strings.h>
 
 #include "engine/catalog_admin.h"
 #include "server/api/api.h"
@@ -73,12 +74,40 @@ static enum weir_status write_model(struct api *api, int model, struct bytes *ou
     return WEIR_OK;
 }
 
+/* Is the text a name of this machine, perhaps with a port behind it? */
+static bool is_loopback(const char *text, size_t size) {
+    static const char *const names[] = {"127.0.0.1", "localhost", "[::1]"};
+    for (size_t i = 0; i < sizeof names / sizeof names[0]; i++) {
+        size_t length = strlen(names[i]);
+        if (size >= length && strncasecmp(text, names[i], length) == 0 && (size == length || text[length] == ':'))
+            return true;
+    }
+    return false;
+}
+
+/* A page of another site that a browser on this machine shows must not give orders, nor read by a name that leads here.
+ * True: it was answered. */
+static bool refuse_foreign(struct exchange *exchange, const struct request *request) {
+    const struct request_field *host = request_find(request, "host"), *origin = request_find(request, "origin");
+    static const char scheme[] = "http://";
+    size_t skip = sizeof scheme - 1;
+    bool is_foreign = host && !is_loopback(host->value, host->value_size);
+    if (origin)
+        is_foreign |= origin->value_size < skip || strncasecmp(origin->value, scheme, skip) != 0 ||
+                      !is_loopback(origin->value + skip, origin->value_size - skip);
+    if (is_foreign)
+        reply_error(exchange, &(struct reply_error){.code = 403, .reason = REASON_FORBIDDEN},
+                    "/admin is for this machine: Host and Origin must be 127.0.0.1, localhost or [::1]");
+    return is_foreign;
+}
+
 static void list_head(struct exchange *exchange, const struct request *request) {
     const struct api_admin *admin = exchange->context;
     struct bytes *body = begin(exchange);
     struct weir_error err;
     enum weir_status status = WEIR_OK;
-    (void)request;
+    if (refuse_foreign(exchange, request))
+        return;
     bytes_text(body, "{\"models\":[");
     for (int i = 0; i < catalog_model_count(admin->api->catalog) && status == WEIR_OK; i++) {
         bytes_text(body, i > 0 ? "," : "");
@@ -95,7 +124,8 @@ static void show_head(struct exchange *exchange, const struct request *request) 
     const struct api_admin *admin = exchange->context;
     struct bytes *body = begin(exchange);
     struct weir_error err;
-    (void)request;
+    if (refuse_foreign(exchange, request))
+        return;
     int model = find_model(exchange, admin->api);
     if (model < 0)
         return;
@@ -110,7 +140,8 @@ static void show_head(struct exchange *exchange, const struct request *request) 
 static void scan_head(struct exchange *exchange, const struct request *request) {
     const struct api_admin *admin = exchange->context;
     struct bytes *body = begin(exchange);
-    (void)request;
+    if (refuse_foreign(exchange, request))
+        return;
     catalog_look(admin->api->catalog, 0);
     bytes_text(body, "{\"action\":\"scan\",\"result\":\"the model directories are being looked at\"}\n");
     send(exchange, body);
@@ -134,7 +165,8 @@ static void order_head(struct exchange *exchange, const struct request *request)
     const struct api_admin *admin = exchange->context;
     struct weir_error err;
     char peer[80];
-    (void)request;
+    if (refuse_foreign(exchange, request))
+        return;
     exchange_set_body_limit(exchange, BODY_BYTES);
     if (request->framing.content_length > BODY_BYTES) {
         reply_error(exchange, &(struct reply_error){.code = 413, .reason = REASON_TOO_LARGE},
@@ -204,10 +236,13 @@ static void order_end(struct exchange *exchange) {
     struct admin_call *call = exchange->call;
     struct weir_error err = {.status = WEIR_OK};
     enum weir_status status = WEIR_OK;
+    uint64_t in_path = call->order.version;
     if (call->body.failed)
         status = weir_fail(&err, WEIR_NO_MEMORY, "no memory for the order");
     else if (call->body.size > 0)
         status = rollout_body_read(call->body.data, call->body.size, &call->order, &err);
+    if (status == WEIR_OK && in_path != 0 && call->order.version != in_path)
+        status = weir_fail(&err, WEIR_INVALID, "the body's \"version\" is not the one of the path");
     if (status == WEIR_OK && call->order.action == CATALOG_START && call->order.version == 0)
         status = weir_fail(&err, WEIR_INVALID, "the body must name a \"version\"");
     call->mail.deliver = order_home;

@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <strings.h>
 
 #include "engine/catalog.h"
 #include "engine/catalog_admin.h"
@@ -28,6 +29,9 @@ static enum weir_status read_head(const struct request *request, struct decoder_
     if (!field)
         return WEIR_OK;
     bool good = field->value_size > 0;
+    for (int i = 0; i < request->field_count; i++)
+        good = good && (&request->fields[i] == field || request->fields[i].name_size != strlen(JSON_HEADER) ||
+                        strncasecmp(request->fields[i].name, JSON_HEADER, strlen(JSON_HEADER)) != 0); /* once */
     for (uint32_t i = 0; i < field->value_size && good; i++) {
         char c = field->value[i];
         good = c >= '0' && c <= '9' && !__builtin_mul_overflow(value, 10, &value) &&

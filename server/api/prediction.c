@@ -1,12 +1,14 @@
 #include "server/api/prediction.h"
 
+#include <math.h>
 #include <stdlib.h>
 
 #include "engine/engine.h"
 #include "server/api/api.h"
 #include "server/observe/statistics.h"
 
-enum { COPIES_SHARE = 4 }; /* copies may keep memory while no more than this part of what is allowed is in use */
+enum { LOOKED_AT = 1 << 18 }; /* so many of an output: a fraction of a millisecond */
+enum { COPIES_SHARE = 4 };    /* copies may keep memory while no more than this part of what is allowed is in use */
 
 static const struct signature *signature_of(const struct prediction *prediction) {
     return engine_describe(prediction->choice.version).signature;
@@ -90,6 +92,21 @@ enum weir_status prediction_hold_outputs(struct prediction *prediction, struct w
     return status == WEIR_OK ? prediction_hold(prediction, total - known, err) : status;
 }
 
+/* Is one of the float32 outputs' first elements NaN or infinite? */
+static bool has_non_finite(const struct prediction *prediction) {
+    const struct signature *signature = signature_of(prediction);
+    for (int i = 0; i < signature->output_count; i++) {
+        const struct tensor_spec *spec = &signature->outputs[i];
+        const struct job_tensor *tensor = &prediction->job.outputs[i];
+        size_t count = tensor->row_bytes / sizeof(float) * (spec->batch_axis < 0 ? 1 : prediction->job.dims.rows);
+        const float *values = tensor->data;
+        for (size_t k = 0; spec->dtype == TENSOR_F32 && k < count && k < LOOKED_AT; k++)
+            if (!isfinite(values[k]))
+                return true;
+    }
+    return false;
+}
+
 /* Counts the request for the statistics of its version. */
 static void count(const struct prediction *prediction, enum weir_status status) {
     const struct job *job = &prediction->job;
@@ -107,7 +124,8 @@ void prediction_note(struct prediction *prediction, enum weir_status status) {
     unsigned flags = 0;
     count(prediction, status);
     switch (status) {
-    case WEIR_OK:
+    case WEIR_OK: /* in JSON nothing else is possible */
+        flags = prediction->choice.rollout != 0 && has_non_finite(prediction) ? CATALOG_NON_FINITE : 0;
         break;
     case WEIR_NON_FINITE:
         flags = CATALOG_ERROR | CATALOG_NON_FINITE;

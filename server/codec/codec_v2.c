@@ -38,7 +38,8 @@ struct v2_decoder {
     enum stage stage, after; /* after: where STAGE_SKIP, STAGE_NAME and STAGE_PARAMETERS go on */
     int skip_depth;
     bool keeps; /* what is skipped is an input's "data" */
-    bool seen_inputs, seen_outputs, json_ended;
+    bool seen_inputs, seen_outputs, seen_id, json_ended;
+    unsigned members; /* of the input's object, that have come: bits */
     struct v2_wishes wanted;
     uint32_t rows;
     int64_t free_sizes[TENSOR_MAX_FREE];
@@ -82,8 +83,11 @@ static enum weir_status take_member(struct v2_decoder *v2, enum json_token token
         return twice(v2, "inputs", err);
     if (is_key(v2, "outputs") && v2->seen_outputs)
         return twice(v2, "outputs", err);
+    if (is_key(v2, "id") && v2->seen_id)
+        return twice(v2, "id", err);
     if (is_key(v2, "id")) {
         v2->stage = STAGE_ID;
+        v2->seen_id = true;
     } else if (is_key(v2, "parameters")) {
         v2->stage = STAGE_PARAMETERS;
         v2->after = STAGE_MEMBERS;
@@ -161,6 +165,14 @@ static enum weir_status end_input(struct v2_decoder *v2, struct weir_error *err)
 static enum weir_status take_input_member(struct v2_decoder *v2, enum json_token token, struct weir_error *err) {
     if (token != JSON_KEY)
         return end_input(v2, err);
+    static const char *const once[] = {"name", "datatype", "shape", "parameters", "data"};
+    for (unsigned i = 0; i < sizeof once / sizeof once[0]; i++) {
+        if (!is_key(v2, once[i]))
+            continue;
+        if (v2->members & 1U << i) /* the reader saw it already, unless the names before were too many to remember */
+            return twice(v2, once[i], err);
+        v2->members |= 1U << i;
+    }
     v2->after = STAGE_INPUT;
     if (is_key(v2, "name")) {
         v2->stage = STAGE_NAME;
@@ -221,6 +233,7 @@ static enum weir_status take_list(struct v2_decoder *v2, enum json_token token, 
         of_inputs ? "\"inputs\" must be a list of objects" : "\"outputs\" must be a list of objects", token, err);
     v2->stage = of_inputs ? STAGE_INPUT : STAGE_OUTPUT;
     v2->wanted.wish = (struct wish){.output = -1};
+    v2->members = 0;
     if (of_inputs)
         v2_input_begin(&v2->input);
     return status;
@@ -378,22 +391,11 @@ static enum weir_status feed(struct decoder *decoder, const char *bytes, size_t 
     return status == WEIR_OK ? fill(v2, bytes + part, size - part, err) : status;
 }
 
-static enum weir_status check_bools(const struct v2_decoder *v2, int index, struct weir_error *err) {
-    const struct v2_slot *slot = &v2->slots[index];
-    if (v2->signature->inputs[index].dtype != TENSOR_BOOL || !slot->is_binary)
-        return WEIR_OK;
-    for (size_t i = 0; i < slot->bytes; i++)
-        if ((unsigned char)slot->data[i] > 1)
-            return weir_fail(err, WEIR_INVALID, "input \"%s\": byte %zu is %d, a bool is 0 or 1",
-                             v2->signature->inputs[index].name, i, (unsigned char)slot->data[i]);
-    return WEIR_OK;
-}
-
 /* Moves an input's bytes to the job's tensor, row after row. */
 static enum weir_status hand_over(struct v2_decoder *v2, int index, struct job_tensor *out, struct weir_error *err) {
     const struct tensor_spec *spec = &v2->signature->inputs[index];
     struct v2_slot *slot = &v2->slots[index];
-    enum weir_status status = check_bools(v2, index, err);
+    enum weir_status status = v2_input_check_bytes(spec, slot, err);
     if (status != WEIR_OK)
         return status;
     if (!v2_tensor_is_plain(spec, &slot->whole)) {

@@ -9,7 +9,10 @@
 #include "server/codec/json_answer.h"
 #include "server/codec/v2_tensor.h"
 
-enum { CLASS_BYTES = 352 }; /* the longest "value:index": a float64 with its six decimals */
+enum {
+    CLASS_BYTES = 352, /* the longest "value:index": a float64 with its six decimals */
+    MOST_CLASSES = 1000
+};
 
 static bool is_half(enum tensor_dtype dtype) {
     return dtype == TENSOR_F16 || dtype == TENSOR_BF16;
@@ -91,19 +94,50 @@ static enum weir_status describe(const struct v2_answer *answer, const struct wi
     if (is_half(spec->dtype) || spec->dtype == TENSOR_BOOL)
         return weir_fail(err, WEIR_INVALID, "output \"%s\" is %s: there is no classification of that", spec->name,
                          v2_tensor_datatype(spec->dtype));
+    if (wish->classes > MOST_CLASSES && out->row_elements > MOST_CLASSES)
+        return weir_fail(err, WEIR_INVALID, "output \"%s\": a classification has at most %d classes", spec->name,
+                         MOST_CLASSES);
     out->classes = wish->classes < out->row_elements ? wish->classes : (uint32_t)out->row_elements;
     return WEIR_OK;
+}
+
+/* Sinks classes[at] in a heap whose root is the one to go first: the smallest, of equals the last. */
+static void sink(struct class *classes, size_t count, size_t at) {
+    for (size_t child; (child = 2 * at + 1) < count; at = child) {
+        if (child + 1 < count && largest_first(&classes[child + 1], &classes[child]) > 0)
+            child++;
+        if (largest_first(&classes[child], &classes[at]) <= 0)
+            return;
+        struct class swap = classes[at];
+        classes[at] = classes[child];
+        classes[child] = swap;
+    }
+}
+
+/* Finds the largest `count` of the row, the largest first. */
+static void find_classes(const struct output *output, const char *row, struct class *classes) {
+    size_t count = output->classes;
+    for (size_t i = 0; i < output->row_elements; i++) {
+        struct class class = class_at(output->spec->dtype, row, i);
+        if (i < count) {
+            classes[i] = class;
+            for (size_t at = i + 1 == count ? count / 2 : 0; at-- > 0;)
+                sink(classes, count, at);
+        } else if (largest_first(&class, &classes[0]) < 0) {
+            classes[0] = class;
+            sink(classes, count, 0);
+        }
+    }
+    qsort(classes, count, sizeof *classes, largest_first);
 }
 
 /* Calls put for each "value:index" of the output. */
 static bool each_class(const struct output *output, void (*put)(struct bytes *, const char *, size_t),
                        struct bytes *out) {
-    struct class *classes = calloc(output->row_elements + 1, sizeof *classes);
+    struct class *classes = calloc(output->classes + 1, sizeof *classes);
     for (uint32_t row = 0; classes && row < output->rows; row++) {
         const char *data = (const char *)output->tensor->data + row * output->tensor->row_bytes;
-        for (size_t i = 0; i < output->row_elements; i++)
-            classes[i] = class_at(output->spec->dtype, data, i);
-        qsort(classes, output->row_elements, sizeof *classes, largest_first);
+        find_classes(output, data, classes);
         for (uint32_t i = 0; i < output->classes; i++) {
             char text[CLASS_BYTES];
             put(out, text, (size_t)write_class(text, output->spec->dtype, &classes[i]));

@@ -140,6 +140,8 @@ static enum weir_status settle(struct v2_input *input, struct weir_error *err) {
                          names_text(input->signature, names, sizeof names));
     const struct tensor_spec *spec = spec_of(input);
     struct v2_slot *slot = &input->slots[input->index];
+    if (slot->is_given)
+        return weir_fail(err, WEIR_INVALID, "is given twice");
     if (!input->has_datatype || !v2_tensor_read_datatype(input->datatype, strlen(input->datatype), &dtype) ||
         dtype != spec->dtype)
         return weir_fail(err, WEIR_INVALID, "\"datatype\" is %s%s%s, the model takes %s",
@@ -263,4 +265,13 @@ enum weir_status v2_input_end(struct v2_input *input, struct weir_error *err) {
     if (status == WEIR_OK)
         slot->is_binary = true;
     return fail_in(input, status, err);
+}
+
+enum weir_status v2_input_check_bytes(const struct tensor_spec *spec, const struct v2_slot *slot,
+                                      struct weir_error *err) {
+    for (size_t i = 0; spec->dtype == TENSOR_BOOL && slot->is_binary && i < slot->bytes; i++)
+        if ((unsigned char)slot->data[i] > 1)
+            return weir_fail(err, WEIR_INVALID, "input \"%s\": byte %zu is %d, a bool is 0 or 1", spec->name, i,
+                             (unsigned char)slot->data[i]);
+    return WEIR_OK;
 }

@@ -17,6 +17,8 @@ const char *reply_phrase(int code) {
         return "Found";
     case 400:
         return "Bad Request";
+    case 403:
+        return "Forbidden";
     case 404:
         return "Not Found";
     case 405:

@@ -22,6 +22,7 @@
     X(OK, "ok")                                                                                                        \
     X(BAD_REQUEST, "bad_request")                                                                                      \
     X(FRAMING, "framing")                                                                                              \
+    X(FORBIDDEN, "forbidden")                                                                                          \
     X(NOT_FOUND, "not_found")                                                                                          \
     X(METHOD, "method")                                                                                                \
     X(MEDIA_TYPE, "media_type")                                                                                        \

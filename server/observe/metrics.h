@@ -13,7 +13,7 @@ struct metrics;
 struct metrics_shard;
 
 /* Pairs of model name and version that get series of their own; later ones share the labels "other". */
-enum { METRICS_MAX_MODELS = 32, METRICS_TAGS = METRICS_MAX_MODELS + 2 }; /* the latter: metrics_model is below it */
+enum { METRICS_MAX_MODELS = 128, METRICS_TAGS = METRICS_MAX_MODELS + 2 }; /* the latter: metrics_model is below it */
 
 /* Values read at scrape time. */
 struct metrics_gauges {

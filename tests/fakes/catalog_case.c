@@ -34,7 +34,7 @@ static void on_failed(void *context, const char *model, uint64_t number, const s
 static void on_passed_over(void *context, const char *model, const char *remark) {
     struct catalog_case *test = context;
     (void)model;
-    (void)remark;
+    snprintf(test->remark, sizeof test->remark, "%s", remark);
     atomic_fetch_add(&test->remarks, 1);
 }
 

@@ -21,7 +21,7 @@ struct catalog_case {
     struct weir_error why;
     uint64_t failed_number;
     char failed_why[512];
-    char changed[512]; /* the last change */
+    char changed[512], remark[512]; /* the last ones */
     struct catalog_order order;
     atomic_bool order_done;
 };

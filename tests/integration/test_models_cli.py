@@ -84,6 +84,7 @@ class Orders(Running):
     def test_the_table_says_which_version_gets_what(self):
         self.assertEqual(self.do("list", "demo"), self.do("list"))
         self.do("canary", "demo", "v2", "--steps", "10% for 1h, 100%")
+        eventually(lambda: "step 1 of 2 is held for another" in self.rows()[2], what="what the rollout waits for")
         rows = self.rows()
         self.assertRegex(rows[2], r"^canary +10%, step 1 of 2 +step 1 of 2 is held for another")
         self.assertRegex(rows[1], r"^serving +90%$")
@@ -117,6 +118,7 @@ class Orders(Running):
         self.assertEqual(text, "demo v2: canary of version 2 beside 1: 50% for 1h\n")
         seen = {self.answer(X_User="user %d" % user).headers["x-weir-version"] for user in range(60)}
         self.assertEqual(seen, {"1", "2"})
+        eventually(lambda: "is held for another" in self.do("status", "demo"), 20, "the step with enough requests")
         shown = self.do("status", "demo")
         for pattern in (
             r"^demo: version 1 serves, version 2 is a canary: 50%, step 1 of 1\n",

@@ -326,7 +326,7 @@ class State(unittest.TestCase):
                 server.order("rollout/rollback")
                 server.order("versions/1/promote")
             self.assertEqual(traffic.not_ok(), [])
-            self.assertEqual(os.listdir(models.state_dir), ["rollout.json"])
+            self.assertEqual(sorted(os.listdir(models.state_dir)), ["rollout.json", "rollout.lock"])
 
     def test_a_rollback_holds_even_if_it_cannot_be_kept(self):
         with Models() as models, models.serve() as server:

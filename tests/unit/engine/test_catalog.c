@@ -67,7 +67,7 @@ Test(catalog, directories_that_are_no_versions_are_told_once) {
     cr_assert_eq(atomic_load(&test.remarks), 2);
     model_files_version("2", 2, "N");
     catalog_case_wait_stable(&test, 2);
-    cr_assert_leq(atomic_load(&test.remarks), 3, "the new directory may have been seen empty");
+    cr_assert_leq(atomic_load(&test.remarks), 3, "the new directory may have been seen empty: %s", test.remark);
 }
 
 Test(catalog, a_path_that_is_not_there_is_an_error) {

@@ -227,3 +227,41 @@ Test(changes, a_good_canary_goes_its_steps_and_is_promoted_if_that_was_asked) {
     while (view().candidate != 0)
         sched_yield();
 }
+
+Test(changes, a_candidate_whose_files_change_is_taken_back) {
+    float y;
+    model_files_version("2", 2, "N");
+    cr_assert_eq(start(2, "50%"), WEIR_OK, "%s", test.order.error.text);
+    model_files_free("2"); /* takes other inputs */
+    while (view().candidate != 0)
+        catalog_case_request(&test, &anyone, &y);
+    cr_assert_str_eq(view().last, "version 2 was rolled back: its files changed while it was rolled out");
+    cr_assert_not(view().versions[0].rejected);
+}
+
+Test(changes, stable_stays_what_it_is_while_a_rollout_is_on) {
+    model_files_version("2", 1, "N");
+    cr_assert_eq(start(2, "50%"), WEIR_OK, "%s", test.order.error.text);
+    uint64_t serial = catalog_case_serial(&test);
+    model_files_free("1");
+    model_files_version("3", 3, "N");
+    catalog_case_wait_state(&test, 3, "ready"); /* so it has looked, and found the change at rest */
+    cr_assert_eq(catalog_case_serial(&test), serial);
+    cr_assert_eq(order(CATALOG_ROLL_BACK, 0), WEIR_OK);
+    while (catalog_case_serial(&test) == serial)
+        sched_yield(); /* now it may */
+}
+
+Test(changes, an_order_for_another_rollout_than_that_under_way_is_refused) {
+    model_files_version("2", 2, "N");
+    cr_assert_eq(start(2, "50%"), WEIR_OK, "%s", test.order.error.text);
+    cr_assert_eq(order(CATALOG_ROLL_BACK, 7), WEIR_CONFLICT);
+    cr_assert_eq(order(CATALOG_PAUSE, 7), WEIR_CONFLICT);
+    cr_assert_eq(view().candidate, 2);
+}
+
+Test(changes, a_verification_reads_samples_that_came_later) {
+    model_files_samples("1", 5); /* wrong: version 1 gives other answers */
+    cr_assert_eq(order(CATALOG_VERIFY, 1), WEIR_INVALID, "%s", test.order.text);
+    cr_assert_not_null(strstr(test.order.error.text, "expected 8"), "%s", test.order.error.text);
+}

@@ -152,3 +152,44 @@ Test(state, a_broken_file_stops_the_start_with_its_name) {
     cr_assert_eq(catalog_case_open(&test), WEIR_INVALID);
     cr_assert_not_null(strstr(test.why.text, "rollout.json"), "%s", test.why.text);
 }
+
+Test(state, what_was_chosen_and_is_lost_leaves_the_next_best_to_serve) {
+    choose_one();
+    catalog_case_close(&test);
+    model_files_delete("1");
+    cr_assert_eq(catalog_case_open(&test), WEIR_OK, "%s", test.why.text);
+    cr_assert_eq(catalog_case_stable(&test), 2);
+    catalog_case_close(&test);
+    model_files_version("1", 1, "N");
+    model_files_broken("2", "nonsense");
+    cr_assert_eq(catalog_case_open(&test), WEIR_OK, "%s", test.why.text);
+    cr_assert_eq(catalog_case_stable(&test), 1);
+}
+
+Test(state, a_rollback_that_could_not_be_kept_is_kept_later) {
+    char command[128];
+    choose_one();
+    cr_assert_eq(start(2, "10%"), WEIR_OK, "%s", test.order.error.text);
+    snprintf(command, sizeof command, "mv %s %s-away", state_dir, state_dir);
+    cr_assert_eq(system(command), 0);
+    cr_assert_eq(catalog_case_order(&test, CATALOG_ROLL_BACK, 0), WEIR_OK);
+    cr_assert_not_null(strstr(test.order.text, "could not be kept"), "%s", test.order.text);
+    cr_assert_neq(view().problem[0], 0);
+    snprintf(command, sizeof command, "mv %s-away %s", state_dir, state_dir);
+    cr_assert_eq(system(command), 0);
+    while (view().problem[0])
+        sched_yield();
+    restart();
+    cr_assert_eq(view().candidate, 0);
+    cr_assert_eq(catalog_case_stable(&test), 1);
+}
+
+Test(state, one_server_alone_keeps_its_state_in_a_directory) {
+    struct catalog_case other;
+    char path[256];
+    snprintf(path, sizeof path, "%s", state_dir);
+    other = (struct catalog_case){.state_dir = path, .path = "/nowhere"};
+    cr_assert_eq(catalog_case_open(&other), WEIR_IO);
+    cr_assert_not_null(strstr(other.why.text, "another server"), "%s", other.why.text);
+    catalog_case_close(&other);
+}

@@ -77,13 +77,14 @@ Test(repository, versions_are_ordered_as_numbers_newest_first) {
     make_file("demo/18446744073709551615/model.onnx");
     make_file("demo/v0/model.onnx");
     scan("demo", NULL);
-    const uint64_t expected[] = {UINT64_MAX, 123, 10, 9, 2, 0};
+    const uint64_t expected[] = {UINT64_MAX, 123, 10, 9, 2};
     cr_assert_str_eq(listing.name, "demo");
-    cr_assert_eq(listing.version_count, 6);
-    for (size_t i = 0; i < 6; i++)
+    cr_assert_eq(listing.version_count, 5);
+    for (size_t i = 0; i < 5; i++)
         cr_assert_eq(listing.versions[i].number, expected[i]);
     cr_assert_str_eq(listing.versions[1].path, at("demo/00000123/model.onnx"));
-    cr_assert_eq(listing.remark_count, 0);
+    cr_assert_eq(listing.remark_count, 1);
+    cr_assert_str_eq(listing.remarks[0], "v0: ignored, versions are numbered from 1");
     repository_listing_release(&listing);
 }
 

@@ -195,3 +195,19 @@ Test(codec_v2, a_body_without_json_is_the_bytes_of_the_only_input) {
     cr_assert_eq(memcmp(outcome.decoded.inputs[0].data, x, sizeof x), 0);
     decoded_release(&outcome.decoded, 1);
 }
+
+Test(codec_v2, a_member_that_comes_twice_is_refused_behind_any_number_of_others) {
+    static const char *const twice[] = {"\"data\":[1,2,3,4]", "\"name\":\"x\"", "\"shape\":[2,2]",
+                                        "\"datatype\":\"FP32\"", "\"parameters\":{}"};
+    for (size_t i = 0; i < sizeof twice / sizeof twice[0]; i++) {
+        char body[4096] = "{\"inputs\":[{";
+        for (int k = 0; k < 70; k++) /* more than the reader remembers */
+            sprintf(body + strlen(body), "\"j%d\":0,", k);
+        for (size_t k = 0; k < sizeof twice / sizeof twice[0]; k++)
+            sprintf(body + strlen(body), "%s,", twice[(i + k) % 5]);
+        sprintf(body + strlen(body), "%s}]}", twice[i]);
+        struct outcome outcome = decode(body, strlen(body), SIZE_MAX, 64);
+        cr_assert_eq(outcome.status, WEIR_INVALID);
+        cr_assert_not_null(strstr(outcome.err.text, "comes twice"), "%s", outcome.err.text);
+    }
+}

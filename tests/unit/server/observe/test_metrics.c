@@ -114,12 +114,12 @@ Test(metrics, series_keep_the_version_they_were_counted_under) {
 Test(metrics, versions_beyond_the_table_share_one_label) {
     struct metrics *metrics = metrics_create(1);
     struct metrics_shard *shard = metrics_shard(metrics, 0);
-    for (uint64_t version = 1; version <= 40; version++) {
+    for (uint64_t version = 1; version <= METRICS_MAX_MODELS + 8; version++) {
         model = metrics_model(metrics, "digits", version);
         metrics_count_request(shard, ROUTE_PREDICT, 200, REASON_OK, model, 0);
     }
     cr_assert_eq(value_of(metrics,
-                          "weir_requests_total{model=\"digits\",version=\"32\",route=\"/predict\",code=\"200\","
+                          "weir_requests_total{model=\"digits\",version=\"128\",route=\"/predict\",code=\"200\","
                           "reason=\"ok\"}"),
                  1);
     cr_assert_eq(value_of(metrics, "weir_requests_total{model=\"other\",version=\"other\",route=\"/predict\","
