@@ -136,7 +136,7 @@ class Orders(Running):
         self.assertEqual(self.do("rollback", "demo", "--reason", "a whim"), "demo v2: rolled back: a whim\n")
         self.assertIn("demo: the last rollout: version 2 was rolled back: a whim\n", self.do("list"))
         self.assertIn("was rolled back", self.rows()[2])
-        self.assertEqual(self.do("rollback", "demo"), "demo: is rolled back already\n")
+        self.assertEqual(self.do("rollback", "demo"), "demo v2: is rolled back already\n")
         self.assertIn("no rollout is under way", self.do("status", "demo"))
 
     def test_the_candidate_is_promoted_without_being_named(self):
