@@ -45,7 +45,7 @@ static struct class class_at(enum tensor_dtype dtype, const char *data, size_t i
         memcpy(&class.whole, at, sizeof class.whole);
         break;
     case TENSOR_I8:
-        class.whole = (signed char)*at;
+        class.whole = ((unsigned char)*at ^ 0x80) - 0x80; /* two's complement */
         break;
     default:
         class.whole = (unsigned char)*at;

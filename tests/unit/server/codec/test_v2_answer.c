@@ -117,3 +117,27 @@ Test(v2_answer, classes_of_int64_are_compared_and_written_to_the_last_digit) {
                                "\"-9223372036854775808:2\"]";
     cr_assert_not_null(memmem(out.data, out.size, data, sizeof data - 1), "%.*s", (int)out.size, out.data);
 }
+
+Test(v2_answer, classes_of_bytes_have_their_sign) {
+    static char values[] = {'\x80', '\x7F', '\xFF', 0};
+    static const struct {
+        enum tensor_dtype dtype;
+        const char *data;
+    } rows[] = {
+        {TENSOR_I8, "\"data\":[\"127:1\",\"0:3\",\"-1:2\",\"-128:0\"]"},
+        {TENSOR_U8, "\"data\":[\"255:2\",\"128:0\",\"127:1\",\"0:3\"]"},
+    };
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+        struct tensor_spec spec = v2_spec("n", rows[i].dtype, 2, (const int64_t[]){TENSOR_BATCH, 4});
+        struct signature signature = {.outputs = &spec, .output_count = 1};
+        struct job_tensor tensor = {.data = values, .row_bytes = 4, .row = {.rank = 1, .dims = {4}}};
+        struct wish wanted = {.output = 0, .classes = 4};
+        struct wishes all = {.outputs = &wanted, .output_count = 1};
+        struct v2_answer answer = {
+            .signature = &signature, .model = "m", .version = 4, .rows = 1, .outputs = &tensor, .wishes = &all};
+        out.size = 0;
+        cr_assert_eq(v2_answer_write(&answer, &out, &json_bytes, &err), WEIR_OK, "%s", err.text);
+        cr_assert_not_null(memmem(out.data, out.size, rows[i].data, strlen(rows[i].data)), "%.*s", (int)out.size,
+                           out.data);
+    }
+}
