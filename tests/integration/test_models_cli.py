@@ -89,7 +89,8 @@ class Orders(Running):
         self.assertRegex(rows[2], r"^canary +10%, step 1 of 2 +step 1 of 2 is held for another")
         self.assertRegex(rows[1], r"^serving +90%$")
         self.do("pause", "demo")
-        self.assertRegex(self.rows()[2], r"^canary +10%, step 1 of 2, paused +step 1 of 2 is paused$")
+        self.assertRegex(self.rows()[2], r"^canary +10%, step 1 of 2, paused +step 1 of 2 is ")
+        eventually(lambda: self.rows()[2].endswith("step 1 of 2 is paused"), what="the pause as what it waits for")
 
     def test_json_is_the_servers_answer(self):
         listed = json.loads(self.do("list", "--json"))
