@@ -108,6 +108,8 @@ static enum weir_status open_engine(struct service *service, struct weir_error *
                      .device_lost = device_lost},
     };
     enum weir_status status = engine_open(&options, &service->engine, err);
+    if (status == WEIR_NO_MEMORY || status == WEIR_UNSUPPORTED)
+        return err->status = WEIR_DEVICE; /* it is the device that has no room, or lacks the precision */
     if (status != WEIR_OK)
         return status;
     struct engine_status engine;

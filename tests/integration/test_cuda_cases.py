@@ -94,6 +94,12 @@ class Simulated(unittest.TestCase):
         self.assertEqual(result.returncode, 4)
         self.assertIn("gpu_count is 16", result.stderr)
 
+    def test_a_precision_that_the_device_lacks_is_its_fault(self):
+        result = run_weir("serve", DIGITS, "--port", "0", "--device", "cuda", "--cuda-module", MODULE,
+                          "--allow-simulated", "1", "--precision", "int8")
+        self.assertEqual(result.returncode, 4, result.stderr)
+        self.assertIn("int8", result.stderr)
+
 
 @unittest.skipUnless(MODULE.exists(), "built without the CUDA double")
 class Telemetry(unittest.TestCase):

@@ -172,6 +172,11 @@ class Faults(unittest.TestCase):
                 self.assertRegex(server.log(), device + r"the model does not fit the device's memory: weights 0\.1 MiB \+ 2 x")
                 self.assertRegex(server.log(), r"workspace 32\.0 MiB.*25 % to spare .*of 60\.0 MiB")
 
+    def test_a_device_without_any_free_memory_is_refused(self):
+        with self.server("memory_mib=2", 4, wait=None) as server:
+            self.assertEqual(server.wait_exit(20), 4)
+            self.assertIn("no free memory", server.log())
+
     def test_a_failure_that_passes_is_one_batchs_own(self):
         with self.server("fail_call=cudaGraphLaunch:1:1") as server:
             self.go_wrong()
