@@ -102,3 +102,8 @@ void bytes_number(struct bytes *bytes, uint64_t value) {
     while ((value /= 10) > 0);
     bytes_append(bytes, digits + count, sizeof digits - (size_t)count);
 }
+
+void bytes_json_member(struct bytes *bytes, const char *name, const char *value) {
+    bytes_printf(bytes, "\"%s\":", name);
+    bytes_json_string(bytes, value, strlen(value));
+}

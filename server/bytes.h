@@ -27,4 +27,7 @@ void bytes_number(struct bytes *bytes, uint64_t value);
 /* Appends text as a JSON string with its quotes. Bytes that are not UTF-8 become U+FFFD. */
 void bytes_json_string(struct bytes *bytes, const char *text, size_t size);
 
+/* Appends "name":"value", a member of a JSON object whose value is text. The name needs no escapes. */
+void bytes_json_member(struct bytes *bytes, const char *name, const char *value);
+
 #endif

@@ -28,6 +28,17 @@ void api_obstacles(struct api *api, struct api_obstacles *out) {
     add(out, status.stuck, "a batch is stuck on the device");
 }
 
+enum weir_status api_find_model(const struct api *api, const char *name, int *out, struct weir_error *err) {
+    *out = *name ? catalog_find(api->catalog, name) : 0;
+    return *out >= 0 ? WEIR_OK : weir_fail(err, WEIR_NOT_FOUND, "there is no model \"%s\"", name);
+}
+
+enum weir_status api_check_number(const char *text, struct weir_error *err) {
+    if (text[strspn(text, "0123456789")])
+        return weir_fail(err, WEIR_INVALID, "\"%.40s\" is not a version number", text);
+    return WEIR_OK;
+}
+
 const char *api_headers(struct api *api, struct loop *loop, const struct version *version) {
     struct api_loop *mine = &api->loops[loop->index];
     struct version_info info = engine_describe(version);

@@ -95,6 +95,12 @@ struct api_obstacles {
 };
 void api_obstacles(struct api *api, struct api_obstacles *out);
 
+/* The model that a path names; "" is the default one. Errors: NOT_FOUND. */
+enum weir_status api_find_model(const struct api *api, const char *name, int *out, struct weir_error *err);
+
+/* Is text, a version in a path, a decimal number? Errors: INVALID. */
+enum weir_status api_check_number(const char *text, struct weir_error *err);
+
 /* The X-Weir-Model, X-Weir-Version and X-Weir-Device lines for a version. thread: the loop's. */
 const char *api_headers(struct api *api, struct loop *loop, const struct version *version);
 

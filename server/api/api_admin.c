@@ -32,37 +32,6 @@ static void release(struct admin_call *call) {
     free(call);
 }
 
-static void answer_error(struct exchange *exchange, const struct weir_error *err) {
-    struct reply_error error = {.headers = "Cache-Control: no-store\r\n"};
-    error.code = reply_code(err->status, &error.reason);
-    reply_error(exchange, &error, "%s", err->text);
-}
-
-static struct bytes *begin(struct exchange *exchange) {
-    struct bytes *body = &exchange->loop->scratch;
-    body->size = 0;
-    body->failed = false;
-    return body;
-}
-
-static void send(struct exchange *exchange, const struct bytes *body) {
-    exchange_reply(exchange, &(struct reply){.code = body->failed ? 500 : 200,
-                                             .reason = body->failed ? REASON_INTERNAL : REASON_OK,
-                                             .content_type = "application/json",
-                                             .headers = "Cache-Control: no-store\r\n",
-                                             .body = body->failed ? NULL : body->data,
-                                             .body_size = body->failed ? 0 : body->size});
-}
-
-/* The model that the path names; -1: it was answered that there is none. */
-static int find_model(struct exchange *exchange, struct api *api) {
-    int model = catalog_find(api->catalog, exchange->captures[0]);
-    if (model < 0)
-        reply_error(exchange, &(struct reply_error){.code = 404, .reason = REASON_NOT_FOUND},
-                    "there is no model \"%s\"", exchange->captures[0]);
-    return model;
-}
-
 /* Appends a model. Errors: NO_MEMORY. */
 static enum weir_status write_model(struct api *api, int model, struct bytes *out, struct weir_error *err) {
     struct catalog_model_view view;
@@ -103,7 +72,7 @@ static bool refuse_foreign(struct exchange *exchange, const struct request *requ
 
 static void list_head(struct exchange *exchange, const struct request *request) {
     const struct api_admin *admin = exchange->context;
-    struct bytes *body = begin(exchange);
+    struct bytes *body = reply_begin(exchange);
     struct weir_error err;
     enum weir_status status = WEIR_OK;
     if (refuse_foreign(exchange, request))
@@ -115,36 +84,36 @@ static void list_head(struct exchange *exchange, const struct request *request) 
     }
     bytes_text(body, "]}\n");
     if (status == WEIR_OK)
-        send(exchange, body);
+        reply_json(exchange, 200, body);
     else
-        answer_error(exchange, &err);
+        reply_failure(exchange, &err);
 }
 
 static void show_head(struct exchange *exchange, const struct request *request) {
     const struct api_admin *admin = exchange->context;
-    struct bytes *body = begin(exchange);
+    struct bytes *body = reply_begin(exchange);
     struct weir_error err;
     if (refuse_foreign(exchange, request))
         return;
-    int model = find_model(exchange, admin->api);
-    if (model < 0)
-        return;
-    enum weir_status status = write_model(admin->api, model, body, &err);
+    int model;
+    enum weir_status status = api_find_model(admin->api, exchange->captures[0], &model, &err);
+    if (status == WEIR_OK)
+        status = write_model(admin->api, model, body, &err);
     bytes_text(body, "\n");
     if (status == WEIR_OK)
-        send(exchange, body);
+        reply_json(exchange, 200, body);
     else
-        answer_error(exchange, &err);
+        reply_failure(exchange, &err);
 }
 
 static void scan_head(struct exchange *exchange, const struct request *request) {
     const struct api_admin *admin = exchange->context;
-    struct bytes *body = begin(exchange);
+    struct bytes *body = reply_begin(exchange);
     if (refuse_foreign(exchange, request))
         return;
     catalog_look(admin->api->catalog, 0);
     bytes_text(body, "{\"action\":\"scan\",\"result\":\"the model directories are being looked at\"}\n");
-    send(exchange, body);
+    reply_json(exchange, 200, body);
 }
 
 /* Reads "7" or "v7". Errors: INVALID. */
@@ -173,13 +142,15 @@ static void order_head(struct exchange *exchange, const struct request *request)
                     "the body has more than %d bytes", BODY_BYTES);
         return;
     }
-    int model = find_model(exchange, admin->api);
-    if (model < 0)
+    int model;
+    if (api_find_model(admin->api, exchange->captures[0], &model, &err) != WEIR_OK) {
+        reply_failure(exchange, &err);
         return;
+    }
     struct admin_call *call = calloc(1, sizeof *call);
     if (!call) {
         weir_fail(&err, WEIR_NO_MEMORY, "no memory for the order");
-        answer_error(exchange, &err);
+        reply_failure(exchange, &err);
         return;
     }
     *call = (struct admin_call){.api = admin->api, .loop = exchange->loop, .exchange = exchange};
@@ -189,7 +160,7 @@ static void order_head(struct exchange *exchange, const struct request *request)
     catalog_rollout_init(&call->order.rollout);
     if (exchange->captures[1][0] && read_version(exchange->captures[1], &call->order.version, &err) != WEIR_OK) {
         release(call);
-        answer_error(exchange, &err);
+        reply_failure(exchange, &err);
         return;
     }
     exchange->call = call;
@@ -211,15 +182,15 @@ static void order_home(struct mail *mail) {
     }
     exchange->call = NULL;
     if (order->status != WEIR_OK) {
-        answer_error(exchange, &order->error);
+        reply_failure(exchange, &order->error);
     } else {
-        struct bytes *body = begin(exchange);
+        struct bytes *body = reply_begin(exchange);
         const char *name = catalog_name(call->api->catalog, order->model);
         bytes_printf(body, "{\"action\":\"%s\",\"model\":\"%s\",\"version\":%llu,\"result\":",
                      catalog_action_text(order->action), name, (unsigned long long)order->version);
         bytes_json_string(body, order->text, strlen(order->text));
         bytes_text(body, "}\n");
-        send(exchange, body);
+        reply_json(exchange, 200, body);
     }
     release(call);
 }
@@ -256,7 +227,7 @@ static void order_end(struct exchange *exchange) {
     }
     exchange->call = NULL;
     release(call);
-    answer_error(exchange, &err);
+    reply_failure(exchange, &err);
 }
 
 static void order_gone(struct exchange *exchange) {

@@ -10,27 +10,6 @@
 #include "server/http/loop.h"
 #include "server/http/reply.h"
 
-static void send(struct exchange *exchange, int code, const struct bytes *body) {
-    exchange_reply(exchange, &(struct reply){.code = body->failed ? 500 : code,
-                                             .reason = code == 200 ? REASON_OK : REASON_NOT_READY,
-                                             .content_type = "application/json",
-                                             .headers = "Cache-Control: no-store\r\n",
-                                             .body = body->failed ? NULL : body->data,
-                                             .body_size = body->failed ? 0 : body->size});
-}
-
-static struct bytes *begin(struct exchange *exchange) {
-    struct bytes *body = &exchange->loop->scratch;
-    body->size = 0;
-    body->failed = false;
-    return body;
-}
-
-static void text_member(struct bytes *body, const char *name, const char *value) {
-    bytes_printf(body, "\"%s\":", name);
-    bytes_json_string(body, value, strlen(value));
-}
-
 static void put_status(struct bytes *body, const struct api_obstacles *obstacles) {
     bytes_printf(body, "\"status\":\"%s\",\"reasons\":[", obstacles->count == 0 ? "ready" : "not_ready");
     for (int i = 0; i < obstacles->count; i++) {
@@ -45,7 +24,7 @@ static void put_tensors(struct bytes *body, const char *name, const struct tenso
     for (int i = 0; i < count; i++) {
         char shape[160];
         bytes_text(body, i > 0 ? ",{" : "{");
-        text_member(body, "name", specs[i].name);
+        bytes_json_member(body, "name", specs[i].name);
         bytes_printf(body, ",\"dtype\":\"%s\",\"shape\":%s}", tensor_dtype_text(specs[i].dtype),
                      tensor_shape_text(&specs[i].shape, shape, sizeof shape));
     }
@@ -72,7 +51,7 @@ static void put_model(struct bytes *body, const struct version *version, int dev
     }
     struct version_info info = engine_describe(version);
     bytes_text(body, ",\"model\":{");
-    text_member(body, "name", info.model_name);
+    bytes_json_member(body, "name", info.model_name);
     bytes_printf(body, ",\"version\":%llu,\"batch_rows\":%u,\"load_ms\":%.3f", (unsigned long long)info.number,
                  info.batch_rows, (double)info.load_ns / 1e6);
     put_tensors(body, "inputs", info.signature->inputs, info.signature->input_count);
@@ -89,19 +68,19 @@ static void put_number(struct bytes *body, const char *name, double value) {
 /* What is not known is left out. */
 static void put_gpu(struct bytes *body, const struct telemetry_reading *gpu) {
     bytes_text(body, "{");
-    text_member(body, "bus_id", gpu->bus_id);
+    bytes_json_member(body, "bus_id", gpu->bus_id);
     bytes_printf(body, ",\"lost\":%s", gpu->lost ? "true" : "false");
     if (gpu->unavailable[0]) {
         bytes_text(body, ",");
-        text_member(body, "unavailable", gpu->unavailable);
+        bytes_json_member(body, "unavailable", gpu->unavailable);
     }
     if (gpu->name[0]) {
         bytes_text(body, ",");
-        text_member(body, "name", gpu->name);
+        bytes_json_member(body, "name", gpu->name);
     }
     if (gpu->driver[0]) {
         bytes_text(body, ",");
-        text_member(body, "driver", gpu->driver);
+        bytes_json_member(body, "driver", gpu->driver);
     }
     put_number(body, "utilization", gpu->values[TELEMETRY_UTILIZATION]);
     put_number(body, "memory_used_bytes", gpu->values[TELEMETRY_MEMORY_USED]);
@@ -125,11 +104,13 @@ static void put_gpus(struct bytes *body, struct engine *engine) {
 static void put_models(struct bytes *body, struct catalog *catalog) {
     struct catalog_model_view view;
     struct weir_error ignored;
+    bool any = false;
     bytes_text(body, ",\"models\":[");
     for (int i = 0; i < catalog_model_count(catalog); i++) {
         if (catalog_view(catalog, i, &view, &ignored) != WEIR_OK)
             continue;
-        bytes_text(body, i > 0 ? "," : "");
+        bytes_text(body, any ? "," : "");
+        any = true;
         model_view_write_short(body, &view);
         catalog_view_release(&view);
     }
@@ -143,7 +124,7 @@ static void health_head(struct exchange *exchange, const struct request *request
     (void)request;
     api_obstacles(api, &obstacles);
     engine_status(api->engine, &status);
-    struct bytes *body = begin(exchange);
+    struct bytes *body = reply_begin(exchange);
     bytes_text(body, "{");
     put_status(body, &obstacles);
     struct version *version = catalog_stable(api->catalog, 0);
@@ -151,11 +132,11 @@ static void health_head(struct exchange *exchange, const struct request *request
     engine_release(version);
     put_models(body, api->catalog);
     bytes_text(body, ",\"device\":{");
-    text_member(body, "name", status.device);
+    bytes_json_member(body, "name", status.device);
     bytes_printf(body, ",\"count\":%d,", status.device_count);
-    text_member(body, "reason", status.device_reason);
+    bytes_json_member(body, "reason", status.device_reason);
     bytes_printf(body, ",\"fallback\":%s,", status.device_fell_back ? "true" : "false");
-    text_member(body, "description", status.device_description);
+    bytes_json_member(body, "description", status.device_description);
     put_gpus(body, api->engine);
     bytes_printf(body, "},\"in_flight\":%u,\"max_concurrency\":%u,\"queued_requests\":%u,\"queued_rows\":%u",
                  atomic_load(&api->admission.slots), atomic_load(&api->admission.max_slots), status.queued_jobs,
@@ -164,25 +145,25 @@ static void health_head(struct exchange *exchange, const struct request *request
     bytes_printf(body, ",\"connections\":%u,\"uptime_s\":%.3f,\"server\":\"weir %s\"}\n",
                  atomic_load(&api->connections->open), (double)(exchange->loop->now_ns - api->started_ns) / 1e9,
                  WEIR_VERSION);
-    send(exchange, obstacles.count == 0 ? 200 : 503, body);
+    reply_json(exchange, obstacles.count == 0 ? 200 : 503, body);
 }
 
 static void live_head(struct exchange *exchange, const struct request *request) {
     (void)request;
-    struct bytes *body = begin(exchange);
+    struct bytes *body = reply_begin(exchange);
     bytes_text(body, "{\"status\":\"alive\"}\n");
-    send(exchange, 200, body);
+    reply_json(exchange, 200, body);
 }
 
 static void ready_head(struct exchange *exchange, const struct request *request) {
     struct api_obstacles obstacles;
     (void)request;
     api_obstacles(exchange->context, &obstacles);
-    struct bytes *body = begin(exchange);
+    struct bytes *body = reply_begin(exchange);
     bytes_text(body, "{");
     put_status(body, &obstacles);
     bytes_text(body, "}\n");
-    send(exchange, obstacles.count == 0 ? 200 : 503, body);
+    reply_json(exchange, obstacles.count == 0 ? 200 : 503, body);
 }
 
 #define READS .methods = METHOD_GET | METHOD_HEAD, .allow = "GET, HEAD, OPTIONS"

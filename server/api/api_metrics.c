@@ -4,7 +4,7 @@
 #include "engine/engine.h"
 #include "server/api/api.h"
 #include "server/http/listener.h"
-#include "server/http/loop.h"
+#include "server/http/reply.h"
 #include "server/observe/gpu_metrics.h"
 #include "server/observe/metrics.h"
 #include "server/observe/model_metrics.h"
@@ -59,19 +59,12 @@ static void head(struct exchange *exchange, const struct request *request) {
         gauges.cost_row_seconds = costs.row_ns / 1e9;
         gauges.cost_deviation_seconds = costs.deviation_ns / 1e9;
     }
-    struct bytes *body = &exchange->loop->scratch;
-    body->size = 0;
-    body->failed = false;
+    struct bytes *body = reply_begin(exchange);
     metrics_render(api->metrics, &gauges, body);
     engine_release(version);
     put_models(api, body);
     put_gpus(api, status.device_count, body);
-    exchange_reply(exchange, &(struct reply){.code = body->failed ? 500 : 200,
-                                             .reason = body->failed ? REASON_INTERNAL : REASON_OK,
-                                             .content_type = "text/plain; version=0.0.4; charset=utf-8",
-                                             .headers = "Cache-Control: no-store\r\n",
-                                             .body = body->failed ? NULL : body->data,
-                                             .body_size = body->failed ? 0 : body->size});
+    reply_body(exchange, 200, "text/plain; version=0.0.4; charset=utf-8", body);
 }
 
 const struct handler api_metrics_handler = {

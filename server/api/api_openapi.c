@@ -9,7 +9,7 @@
 #include "engine/engine.h"
 #include "server/api/api.h"
 #include "server/codec/v2_tensor.h"
-#include "server/http/loop.h"
+#include "server/http/reply.h"
 
 static void write_element(struct bytes *out, enum tensor_dtype dtype) {
     static const char *const schemas[TENSOR_DTYPE_COUNT] = {
@@ -187,10 +187,8 @@ static void write_model_schemas(struct bytes *out, const struct version_info *in
 
 static void head(struct exchange *exchange, const struct request *request) {
     struct api *api = exchange->context;
-    struct bytes *out = &exchange->loop->scratch;
+    struct bytes *out = reply_begin(exchange);
     (void)request;
-    out->size = 0;
-    out->failed = false;
     bytes_text(out, "{\"openapi\":\"3.1.0\",\"info\":{\"title\":\"weir\",\"version\":\"" WEIR_VERSION
                     "\",\"description\":\"Every answer is in time, or a refusal at once.\"},\"paths\":{\"/\":{\"get\":{"
                     "\"summary\":\"Is the process alive?\",\"responses\":{\"200\":{\"description\":\"yes\"}}}}");
@@ -203,12 +201,7 @@ static void head(struct exchange *exchange, const struct request *request) {
         "\"reason\":{\"type\":\"string\"},\"retry_after_ms\":{\"type\":\"integer\",\"minimum\":1}}}");
     each_model(api, out, write_model_schemas);
     bytes_text(out, "}}}\n");
-    exchange_reply(exchange, &(struct reply){.code = out->failed ? 500 : 200,
-                                             .reason = out->failed ? REASON_INTERNAL : REASON_OK,
-                                             .content_type = "application/json",
-                                             .headers = "Cache-Control: no-store\r\n",
-                                             .body = out->failed ? NULL : out->data,
-                                             .body_size = out->failed ? 0 : out->size});
+    reply_json(exchange, 200, out);
 }
 
 const struct handler api_openapi_handler = {

@@ -169,17 +169,16 @@ static enum weir_status find_room(struct exchange *exchange, struct ask *ask, st
 static enum weir_status choose_version(struct exchange *exchange, const struct request *request, struct ask *ask,
                                        struct weir_error *err) {
     struct api *api = exchange->context;
-    const char *name = exchange->captures[0];
-    struct catalog_ask wanted = {.model = *name ? catalog_find(api->catalog, name) : 0};
+    struct catalog_ask wanted = {.version = NULL};
     const struct request_field *version = request_find(request, "x-weir-version"), *key = NULL;
     char header[CATALOG_HEADER_BYTES], text[VERSION_BYTES];
-    if (wanted.model < 0)
-        return weir_fail(err, WEIR_NOT_FOUND, "there is no model \"%s\"", name);
+    enum weir_status status = api_find_model(api, exchange->captures[0], &wanted.model, err);
+    if (status != WEIR_OK)
+        return status;
     const struct protocol *protocol = exchange->handler->kind;
     if (exchange->captures[1][0]) { /* the path's version goes before the header's */
         wanted.version = exchange->captures[1];
-        enum weir_status status =
-            protocol->read_version ? protocol->read_version(exchange->captures[1], &wanted.version, err) : WEIR_OK;
+        status = protocol->read_version ? protocol->read_version(exchange->captures[1], &wanted.version, err) : WEIR_OK;
         if (status != WEIR_OK)
             return status;
     } else if (version) {
@@ -194,7 +193,7 @@ static enum weir_status choose_version(struct exchange *exchange, const struct r
         wanted.key = key->value;
         wanted.key_size = key->value_size;
     }
-    enum weir_status status = catalog_route(api->catalog, &wanted, &ask->choice, err);
+    status = catalog_route(api->catalog, &wanted, &ask->choice, err);
     if (status == WEIR_OK)
         ask->job.version = ask->choice.version;
     return status;

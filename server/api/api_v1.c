@@ -9,7 +9,6 @@
 #include "server/api/prediction.h"
 #include "server/api/protocol.h"
 #include "server/codec/json_answer.h"
-#include "server/http/loop.h"
 #include "server/http/reply.h"
 
 /* Content-Type is ignored: clients send any, or none. */
@@ -23,10 +22,8 @@ static enum weir_status read_head(const struct request *request, struct decoder_
 
 /* A number; 0 is the version that serves. */
 static enum weir_status read_number(const char *text, const char **out, struct weir_error *err) {
-    if (text[strspn(text, "0123456789")])
-        return weir_fail(err, WEIR_INVALID, "\"%.40s\" is not a version number", text);
     *out = text[strspn(text, "0")] ? text : NULL;
-    return WEIR_OK;
+    return api_check_number(text, err);
 }
 
 static enum weir_status read_label(const char *text, const char **out, struct weir_error *err) {
@@ -52,45 +49,16 @@ static const struct protocol by_label = {.read_head = read_head, .read_version =
 static const struct handler predict_handler = {.route = ROUTE_V1_PREDICT, PROTOCOL_HANDLER, .kind = &by_number};
 static const struct handler predict_label_handler = {.route = ROUTE_V1_PREDICT, PROTOCOL_HANDLER, .kind = &by_label};
 
-static void fail(struct exchange *exchange, const struct weir_error *err) {
-    struct reply_error error = {.headers = "Cache-Control: no-store\r\n"};
-    error.code = reply_code(err->status, &error.reason);
-    reply_error(exchange, &error, "%s", err->text);
-}
-
-static struct bytes *begin(struct exchange *exchange) {
-    struct bytes *body = &exchange->loop->scratch;
-    body->size = 0;
-    body->failed = false;
-    return body;
-}
-
-static void send(struct exchange *exchange, int code, const struct bytes *body) {
-    exchange_reply(exchange, &(struct reply){.code = body->failed ? 500 : code,
-                                             .reason = body->failed  ? REASON_INTERNAL
-                                                       : code == 200 ? REASON_OK
-                                                                     : REASON_NOT_READY,
-                                             .content_type = "application/json",
-                                             .headers = "Cache-Control: no-store\r\n",
-                                             .body = body->failed ? NULL : body->data,
-                                             .body_size = body->failed ? 0 : body->size});
-}
-
-static void text_member(struct bytes *out, const char *name, const char *value) {
-    bytes_printf(out, "\"%s\":", name);
-    bytes_json_string(out, value, strlen(value));
-}
-
 /* The model that the path names, and the version as catalog_route takes it (NULL: none is named). Errors: NOT_FOUND,
  * INVALID. */
 static enum weir_status read_path(const struct exchange *exchange, struct catalog_ask *out, struct weir_error *err) {
     struct api *api = exchange->context;
     const struct protocol *protocol = exchange->handler->kind;
-    out->model = catalog_find(api->catalog, exchange->captures[0]);
+    enum weir_status status = api_find_model(api, exchange->captures[0], &out->model, err);
     out->version = NULL;
-    if (out->model < 0)
-        return weir_fail(err, WEIR_NOT_FOUND, "there is no model \"%s\"", exchange->captures[0]);
-    return exchange->captures[1][0] ? protocol->read_version(exchange->captures[1], &out->version, err) : WEIR_OK;
+    if (status == WEIR_OK && exchange->captures[1][0])
+        status = protocol->read_version(exchange->captures[1], &out->version, err);
+    return status;
 }
 
 /* TensorFlow Serving's word for a version's state; NULL: it is not to be served. */
@@ -110,7 +78,7 @@ static bool is_available(const struct catalog_version_view *version) {
 static void write_version(struct bytes *out, const struct catalog_version_view *version) {
     bytes_printf(out, "{\"version\":\"%" PRIu64 "\",\"state\":\"%s\",\"status\":{\"error_code\":\"%s\",",
                  version->number, state_text(version), version->reason[0] ? "UNKNOWN" : "OK");
-    text_member(out, "error_message", version->reason);
+    bytes_json_member(out, "error_message", version->reason);
     bytes_text(out, "}}");
 }
 
@@ -135,7 +103,7 @@ static enum weir_status wanted_number(const struct catalog_model_view *view, con
 /* One object for both families: KServe looks at "ready" and the code, TensorFlow Serving's clients at the list. */
 static void status_head(struct exchange *exchange, const struct request *request) {
     struct api *api = exchange->context;
-    struct bytes *body = begin(exchange);
+    struct bytes *body = reply_begin(exchange);
     struct catalog_model_view view;
     struct catalog_ask ask;
     struct weir_error err;
@@ -145,7 +113,7 @@ static void status_head(struct exchange *exchange, const struct request *request
     if (status == WEIR_OK)
         status = catalog_view(api->catalog, ask.model, &view, &err);
     if (status != WEIR_OK) {
-        fail(exchange, &err);
+        reply_failure(exchange, &err);
         return;
     }
     status = wanted_number(&view, ask.version, &number, &err);
@@ -153,7 +121,7 @@ static void status_head(struct exchange *exchange, const struct request *request
     for (size_t i = 0; i < view.version_count; i++)
         ready = ready || (view.versions[i].number == number && is_available(&view.versions[i]));
     bytes_text(body, "{");
-    text_member(body, "name", view.name);
+    bytes_json_member(body, "name", view.name);
     bytes_printf(body, ",\"ready\":%s,\"model_version_status\":[", ready ? "true" : "false");
     for (size_t i = 0; i < view.version_count; i++) {
         if ((number > 0 && view.versions[i].number != number) || !state_text(&view.versions[i]))
@@ -165,14 +133,14 @@ static void status_head(struct exchange *exchange, const struct request *request
     bytes_text(body, "]}\n");
     catalog_view_release(&view);
     if (status != WEIR_OK)
-        fail(exchange, &err);
+        reply_failure(exchange, &err);
     else
-        send(exchange, ready ? 200 : 503, body);
+        reply_json(exchange, ready ? 200 : 503, body);
 }
 
 static void list_head(struct exchange *exchange, const struct request *request) {
     struct api *api = exchange->context;
-    struct bytes *body = begin(exchange);
+    struct bytes *body = reply_begin(exchange);
     bool any = false;
     (void)request;
     bytes_text(body, "{\"models\":[");
@@ -185,7 +153,7 @@ static void list_head(struct exchange *exchange, const struct request *request) 
         any = true;
     }
     bytes_text(body, "]}\n");
-    send(exchange, 200, body);
+    reply_json(exchange, 200, body);
 }
 
 static const char *dtype_text(enum tensor_dtype dtype) {
@@ -207,7 +175,7 @@ static void write_tensors(struct bytes *out, const char *member, const struct te
             bytes_printf(out, "%s{\"size\":\"%" PRId64 "\",\"name\":\"\"}", d > 0 ? "," : "",
                          spec->shape.dims[d] < 0 ? -1 : spec->shape.dims[d]);
         bytes_text(out, "],\"unknown_rank\":false},");
-        text_member(out, "name", spec->name);
+        bytes_json_member(out, "name", spec->name);
         bytes_text(out, "}");
     }
     bytes_text(out, "}");
@@ -215,7 +183,7 @@ static void write_tensors(struct bytes *out, const char *member, const struct te
 
 static void metadata_head(struct exchange *exchange, const struct request *request) {
     struct api *api = exchange->context;
-    struct bytes *body = begin(exchange);
+    struct bytes *body = reply_begin(exchange);
     struct catalog_choice choice;
     struct catalog_ask ask = {.key = NULL};
     struct weir_error err;
@@ -226,12 +194,12 @@ static void metadata_head(struct exchange *exchange, const struct request *reque
     if (status == WEIR_OK)
         status = catalog_route(api->catalog, &ask, &choice, &err);
     if (status != WEIR_OK) {
-        fail(exchange, &err);
+        reply_failure(exchange, &err);
         return;
     }
     struct version_info info = engine_describe(choice.version);
     bytes_text(body, "{\"model_spec\":{");
-    text_member(body, "name", info.model_name);
+    bytes_json_member(body, "name", info.model_name);
     bytes_printf(body,
                  ",\"signature_name\":\"\",\"version\":\"%" PRIu64 "\"},\"metadata\":{\"signature_def\":{"
                  "\"signature_def\":{\"serving_default\":{",
@@ -241,7 +209,7 @@ static void metadata_head(struct exchange *exchange, const struct request *reque
     write_tensors(body, "outputs", info.signature->outputs, info.signature->output_count);
     bytes_text(body, ",\"method_name\":\"tensorflow/serving/predict\"}}}}}\n");
     catalog_choice_release(&choice);
-    send(exchange, 200, body);
+    reply_json(exchange, 200, body);
 }
 
 #define READS .methods = METHOD_GET | METHOD_HEAD, .allow = "GET, HEAD, OPTIONS"

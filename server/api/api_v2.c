@@ -14,7 +14,6 @@
 #include "server/api/protocol.h"
 #include "server/codec/v2_answer.h"
 #include "server/codec/v2_tensor.h"
-#include "server/http/loop.h"
 #include "server/http/reply.h"
 
 #define JSON_HEADER "inference-header-content-length"
@@ -47,10 +46,8 @@ static enum weir_status read_head(const struct request *request, struct decoder_
 }
 
 static enum weir_status read_version(const char *text, const char **out, struct weir_error *err) {
-    if (strspn(text, "0123456789") != strlen(text))
-        return weir_fail(err, WEIR_INVALID, "\"%.40s\" is not a version number", text);
     *out = text;
-    return WEIR_OK;
+    return api_check_number(text, err);
 }
 
 static enum weir_status encode(struct prediction *prediction, struct protocol_answer *out, struct weir_error *err) {
@@ -75,39 +72,13 @@ static const struct protocol v2 = {
     .read_head = read_head, .read_version = read_version, .compresses = true, .encode = encode};
 const struct handler api_v2_infer_handler = {.route = ROUTE_V2_INFER, PROTOCOL_HANDLER, .kind = &v2};
 
-static struct bytes *begin(struct exchange *exchange) {
-    struct bytes *body = &exchange->loop->scratch;
-    body->size = 0;
-    body->failed = false;
-    return body;
-}
-
-static void send(struct exchange *exchange, int code, const struct bytes *body) {
-    exchange_reply(exchange, &(struct reply){.code = body->failed ? 500 : code,
-                                             .reason = body->failed  ? REASON_INTERNAL
-                                                       : code == 200 ? REASON_OK
-                                                                     : REASON_NOT_READY,
-                                             .content_type = "application/json",
-                                             .headers = "Cache-Control: no-store\r\n",
-                                             .body = body->failed ? NULL : body->data,
-                                             .body_size = body->failed ? 0 : body->size});
-}
-
-static void answer_error(struct exchange *exchange, const struct weir_error *err) {
-    struct reply_error error = {.headers = NULL};
-    error.code = reply_code(err->status, &error.reason);
-    reply_error(exchange, &error, "%s", err->text);
-}
-
 /* The version that the path names, or the one that serves, with a reference. NULL: it was answered why not. */
 static struct version *find_version(struct exchange *exchange) {
     struct api *api = exchange->context;
     struct weir_error err;
     struct catalog_choice choice;
-    struct catalog_ask ask = {.model = catalog_find(api->catalog, exchange->captures[0])};
-    enum weir_status status = WEIR_OK;
-    if (ask.model < 0)
-        status = weir_fail(&err, WEIR_NOT_FOUND, "there is no model \"%s\"", exchange->captures[0]);
+    struct catalog_ask ask = {.version = NULL};
+    enum weir_status status = api_find_model(api, exchange->captures[0], &ask.model, &err);
     if (status == WEIR_OK && exchange->captures[1][0])
         status = read_version(exchange->captures[1], &ask.version, &err);
     if (status == WEIR_OK && !ask.version)
@@ -116,33 +87,33 @@ static struct version *find_version(struct exchange *exchange) {
         status = catalog_route(api->catalog, &ask, &choice, &err);
     if (status == WEIR_OK)
         return choice.version;
-    answer_error(exchange, &err);
+    reply_failure(exchange, &err);
     return NULL;
 }
 
 static void server_head(struct exchange *exchange, const struct request *request) {
-    struct bytes *body = begin(exchange);
+    struct bytes *body = reply_begin(exchange);
     (void)request;
     bytes_text(body, "{\"name\":\"weir\",\"version\":\"" WEIR_VERSION
                      "\",\"extensions\":[\"binary_tensor_data\",\"classification\",\"model_configuration\","
                      "\"model_repository\",\"parameters\",\"schedule_policy\",\"statistics\"]}\n");
-    send(exchange, 200, body);
+    reply_json(exchange, 200, body);
 }
 
 static void live_head(struct exchange *exchange, const struct request *request) {
-    struct bytes *body = begin(exchange);
+    struct bytes *body = reply_begin(exchange);
     (void)request;
     bytes_text(body, "{\"live\":true}\n");
-    send(exchange, 200, body);
+    reply_json(exchange, 200, body);
 }
 
 static void ready_head(struct exchange *exchange, const struct request *request) {
     struct api_obstacles obstacles;
     (void)request;
     api_obstacles(exchange->context, &obstacles);
-    struct bytes *body = begin(exchange);
+    struct bytes *body = reply_begin(exchange);
     bytes_printf(body, "{\"ready\":%s}\n", obstacles.count == 0 ? "true" : "false");
-    send(exchange, obstacles.count == 0 ? 200 : 503, body);
+    reply_json(exchange, obstacles.count == 0 ? 200 : 503, body);
 }
 
 static void write_tensors(struct bytes *body, const char *name, const struct tensor_spec *specs, int count) {
@@ -174,10 +145,10 @@ static void metadata_head(struct exchange *exchange, const struct request *reque
     struct version_info info = engine_describe(version);
     if (catalog_view(api->catalog, catalog_find(api->catalog, info.model_name), &view, &err) != WEIR_OK) {
         engine_release(version);
-        answer_error(exchange, &err);
+        reply_failure(exchange, &err);
         return;
     }
-    struct bytes *body = begin(exchange);
+    struct bytes *body = reply_begin(exchange);
     bytes_printf(body, "{\"name\":\"%s\",\"versions\":[", info.model_name);
     for (size_t i = view.version_count; i-- > 0;)
         if (is_loaded(&view.versions[i])) {
@@ -190,7 +161,7 @@ static void metadata_head(struct exchange *exchange, const struct request *reque
     bytes_text(body, "}\n");
     catalog_view_release(&view);
     engine_release(version);
-    send(exchange, 200, body);
+    reply_json(exchange, 200, body);
 }
 
 static void model_ready_head(struct exchange *exchange, const struct request *request) {
@@ -198,10 +169,10 @@ static void model_ready_head(struct exchange *exchange, const struct request *re
     struct version *version = find_version(exchange);
     if (!version)
         return;
-    struct bytes *body = begin(exchange);
+    struct bytes *body = reply_begin(exchange);
     bytes_printf(body, "{\"name\":\"%s\",\"ready\":true}\n", engine_describe(version).model_name);
     engine_release(version);
-    send(exchange, 200, body);
+    reply_json(exchange, 200, body);
 }
 
 /* May requests be of several rows? Then Triton's configuration leaves the batch dimension out. */
@@ -239,7 +210,7 @@ static void config_head(struct exchange *exchange, const struct request *request
         return;
     struct version_info info = engine_describe(version);
     bool is_batched = batches(info.signature);
-    struct bytes *body = begin(exchange);
+    struct bytes *body = reply_begin(exchange);
     bytes_printf(body, "{\"name\":\"%s\",\"platform\":\"onnx_onnxv1\",\"backend\":\"weir\",\"max_batch_size\":%u",
                  info.model_name, is_batched ? atomic_load(&api->max_request_rows) : 0);
     write_config(body, "input", info.signature->inputs, info.signature->input_count, is_batched);
@@ -247,18 +218,18 @@ static void config_head(struct exchange *exchange, const struct request *request
     bytes_printf(body, ",\"dynamic_batching\":{\"preferred_batch_size\":[%u],\"max_queue_delay_microseconds\":0}}\n",
                  info.batch_rows);
     engine_release(version);
-    send(exchange, 200, body);
+    reply_json(exchange, 200, body);
 }
 
 static void models_head(struct exchange *exchange, const struct request *request) {
     struct api *api = exchange->context;
-    struct bytes *body = begin(exchange);
+    struct bytes *body = reply_begin(exchange);
     (void)request;
     bytes_text(body, "{\"models\":[");
     for (int i = 0; i < catalog_model_count(api->catalog); i++)
         bytes_printf(body, "%s\"%s\"", i > 0 ? "," : "", catalog_name(api->catalog, i));
     bytes_text(body, "]}\n");
-    send(exchange, 200, body);
+    reply_json(exchange, 200, body);
 }
 
 static void write_index(struct bytes *body, const struct catalog_model_view *view, bool *any) {
@@ -285,21 +256,21 @@ static void write_index(struct bytes *body, const struct catalog_model_view *vie
 /* The body ({"ready": true}) is read and not looked at: all that is known is told. */
 static void index_end(struct exchange *exchange) {
     struct api *api = exchange->context;
-    struct bytes *body = begin(exchange);
+    struct bytes *body = reply_begin(exchange);
     bool any = false;
     bytes_text(body, "[");
     for (int i = 0; i < catalog_model_count(api->catalog); i++) {
         struct catalog_model_view view;
         struct weir_error err;
         if (catalog_view(api->catalog, i, &view, &err) != WEIR_OK) {
-            answer_error(exchange, &err);
+            reply_failure(exchange, &err);
             return;
         }
         write_index(body, &view, &any);
         catalog_view_release(&view);
     }
     bytes_text(body, "]\n");
-    send(exchange, 200, body);
+    reply_json(exchange, 200, body);
 }
 
 static void small_body_head(struct exchange *exchange, const struct request *request) {

@@ -7,7 +7,6 @@
 #include "engine/catalog_admin.h"
 #include "engine/engine.h"
 #include "server/api/api.h"
-#include "server/http/loop.h"
 #include "server/http/reply.h"
 #include "server/observe/statistics.h"
 
@@ -87,35 +86,23 @@ static enum weir_status write_model(struct bytes *out, struct api *api, int mode
 static void head(struct exchange *exchange, const struct request *request) {
     struct api *api = exchange->context;
     const char *name = exchange->captures[0], *wanted = exchange->captures[1];
-    struct bytes *body = &exchange->loop->scratch;
+    struct bytes *body = reply_begin(exchange);
     struct weir_error err;
-    enum weir_status status = WEIR_OK;
-    int only = name[0] ? catalog_find(api->catalog, name) : -1;
+    int only = 0;
     bool any = false;
     (void)request;
-    body->size = 0;
-    body->failed = false;
-    if (name[0] && only < 0)
-        status = weir_fail(&err, WEIR_NOT_FOUND, "there is no model \"%s\"", name);
-    else if (strspn(wanted, "0123456789") != strlen(wanted))
-        status = weir_fail(&err, WEIR_INVALID, "\"%.40s\" is not a version number", wanted);
+    enum weir_status status = api_find_model(api, name, &only, &err);
+    if (status == WEIR_OK)
+        status = api_check_number(wanted, &err);
     bytes_text(body, "{\"model_stats\":[");
     for (int i = 0; i < catalog_model_count(api->catalog) && status == WEIR_OK; i++)
-        if (only < 0 || i == only)
+        if (!name[0] || i == only)
             status = write_model(body, api, i, wanted, &any, &err);
     bytes_text(body, "]}\n");
-    if (status != WEIR_OK) {
-        struct reply_error error = {.headers = NULL};
-        error.code = reply_code(err.status, &error.reason);
-        reply_error(exchange, &error, "%s", err.text);
-        return;
-    }
-    exchange_reply(exchange, &(struct reply){.code = body->failed ? 500 : 200,
-                                             .reason = body->failed ? REASON_INTERNAL : REASON_OK,
-                                             .content_type = "application/json",
-                                             .headers = "Cache-Control: no-store\r\n",
-                                             .body = body->failed ? NULL : body->data,
-                                             .body_size = body->failed ? 0 : body->size});
+    if (status == WEIR_OK)
+        reply_json(exchange, 200, body);
+    else
+        reply_failure(exchange, &err);
 }
 
 static const struct handler handler = {

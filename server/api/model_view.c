@@ -2,12 +2,6 @@
 
 #include <inttypes.h>
 #include <math.h>
-#include <string.h>
-
-static void text_member(struct bytes *out, const char *name, const char *value) {
-    bytes_printf(out, "\"%s\":", name);
-    bytes_json_string(out, value, strlen(value));
-}
 
 /* A number, or null where it is none. */
 static void number_member(struct bytes *out, const char *name, double value) {
@@ -26,9 +20,9 @@ static void version_member(struct bytes *out, const char *name, uint64_t number)
 
 static void write_version(struct bytes *out, const struct catalog_version_view *version) {
     bytes_printf(out, "{\"version\":%" PRIu64 ",", version->number);
-    text_member(out, "state", version->state);
+    bytes_json_member(out, "state", version->state);
     bytes_text(out, ",");
-    text_member(out, "reason", version->reason);
+    bytes_json_member(out, "reason", version->reason);
     bytes_printf(out, ",\"on_disk\":%s,\"rejected\":%s", version->on_disk ? "true" : "false",
                  version->rejected ? "true" : "false");
     number_member(out, "load_ms", version->load_ms);
@@ -77,19 +71,19 @@ static void write_rollout(struct bytes *out, const struct catalog_model_view *vi
         return;
     }
     bytes_text(out, "{");
-    text_member(out, "phase", view->phase);
+    bytes_json_member(out, "phase", view->phase);
     bytes_text(out, ",");
-    text_member(out, "kind", view->kind);
+    bytes_json_member(out, "kind", view->kind);
     bytes_printf(out, ",\"candidate\":%" PRIu64 ",\"step\":%d,\"step_count\":%d", view->candidate, view->step + 1,
                  view->step_count);
     number_member(out, "weight_percent", view->weight_ppm / 1e4);
     number_member(out, "shadow_percent", view->shadow_ppm / 1e4);
     bytes_text(out, ",");
-    text_member(out, "steps", view->steps);
+    bytes_json_member(out, "steps", view->steps);
     bytes_text(out, ",");
-    text_member(out, "sticky_header", view->sticky_header);
+    bytes_json_member(out, "sticky_header", view->sticky_header);
     bytes_text(out, ",");
-    text_member(out, "waits_for", view->waits_for);
+    bytes_json_member(out, "waits_for", view->waits_for);
     write_outcomes(out, "seen_stable", &view->outcomes[CATALOG_STABLE]);
     write_outcomes(out, "seen_candidate", &view->outcomes[CATALOG_CANDIDATE]);
     write_comparison(out, view);
@@ -98,16 +92,16 @@ static void write_rollout(struct bytes *out, const struct catalog_model_view *vi
 
 void model_view_write(struct bytes *out, const struct catalog_model_view *view, bool is_default) {
     bytes_text(out, "{");
-    text_member(out, "name", view->name);
+    bytes_json_member(out, "name", view->name);
     bytes_printf(out, ",\"default\":%s,", is_default ? "true" : "false");
-    text_member(out, "path", view->path);
+    bytes_json_member(out, "path", view->path);
     bytes_text(out, ",");
-    text_member(out, "problem", view->problem);
+    bytes_json_member(out, "problem", view->problem);
     version_member(out, "stable", view->stable);
     version_member(out, "candidate", view->candidate);
     write_rollout(out, view);
     bytes_text(out, ",");
-    text_member(out, "last_rollout", view->last);
+    bytes_json_member(out, "last_rollout", view->last);
     bytes_printf(out, ",\"loads\":%" PRIu64 ",\"load_failures\":%" PRIu64 ",\"versions\":[", view->loads,
                  view->load_failures);
     for (size_t i = 0; i < view->version_count; i++) {
@@ -120,30 +114,30 @@ void model_view_write(struct bytes *out, const struct catalog_model_view *view, 
 void model_view_write_short(struct bytes *out, const struct catalog_model_view *view) {
     bool any = false;
     bytes_text(out, "{");
-    text_member(out, "name", view->name);
+    bytes_json_member(out, "name", view->name);
     version_member(out, "stable", view->stable);
     version_member(out, "candidate", view->candidate);
     if (is_on(view)) {
         bytes_text(out, ",");
-        text_member(out, "rollout", view->phase);
+        bytes_json_member(out, "rollout", view->phase);
         number_member(out, "weight_percent", view->weight_ppm / 1e4);
     }
     if (view->last[0]) {
         bytes_text(out, ",");
-        text_member(out, "last_rollout", view->last);
+        bytes_json_member(out, "last_rollout", view->last);
     }
     if (view->problem[0]) {
         bytes_text(out, ",");
-        text_member(out, "problem", view->problem);
+        bytes_json_member(out, "problem", view->problem);
     }
     for (size_t i = 0; i < view->version_count; i++) {
         const struct catalog_version_view *version = &view->versions[i];
         if (!version->reason[0])
             continue;
         bytes_printf(out, "%s{\"version\":%" PRIu64 ",", any ? "," : ",\"faults\":[", version->number);
-        text_member(out, "state", version->state);
+        bytes_json_member(out, "state", version->state);
         bytes_text(out, ",");
-        text_member(out, "reason", version->reason);
+        bytes_json_member(out, "reason", version->reason);
         bytes_text(out, "}");
         any = true;
     }

@@ -7,6 +7,8 @@
 #include "server/bytes.h"
 #include "server/http/loop.h"
 
+#define NO_STORE "Cache-Control: no-store\r\n"
+
 const char *reply_phrase(int code) {
     switch (code) {
     case 200:
@@ -99,15 +101,20 @@ static void write_error(struct bytes *out, const struct reply_error *error, cons
     bytes_text(out, "}");
 }
 
+struct bytes *reply_begin(struct exchange *exchange) {
+    struct bytes *body = &exchange->loop->scratch;
+    body->size = 0;
+    body->failed = false;
+    return body;
+}
+
 void reply_error(struct exchange *exchange, const struct reply_error *error, const char *format, ...) {
     char text[600];
     va_list args;
     va_start(args, format);
     vsnprintf(text, sizeof text, format, args);
     va_end(args);
-    struct bytes *body = &exchange->loop->scratch;
-    body->size = 0;
-    body->failed = false;
+    struct bytes *body = reply_begin(exchange);
     write_error(body, error, text);
     exchange_reply(exchange, &(struct reply){
                                  .code = error->code,
@@ -119,4 +126,30 @@ void reply_error(struct exchange *exchange, const struct reply_error *error, con
                                  .retry_after_s = (error->retry_after_ms + 999) / 1000,
                                  .close = error->close,
                              });
+}
+
+void reply_failure(struct exchange *exchange, const struct weir_error *err) {
+    struct reply_error error = {.headers = NO_STORE};
+    error.code = reply_code(err->status, &error.reason);
+    reply_error(exchange, &error, "%s", err->text);
+}
+
+void reply_body(struct exchange *exchange, int code, const char *content_type, const struct bytes *body) {
+    struct reply reply = {.code = code,
+                          .reason = code == 200 ? REASON_OK : REASON_NOT_READY,
+                          .content_type = content_type,
+                          .headers = NO_STORE,
+                          .body = body->data,
+                          .body_size = body->size};
+    if (body->failed) {
+        reply.code = 500;
+        reply.reason = REASON_INTERNAL;
+        reply.body = NULL;
+        reply.body_size = 0;
+    }
+    exchange_reply(exchange, &reply);
+}
+
+void reply_json(struct exchange *exchange, int code, const struct bytes *body) {
+    reply_body(exchange, code, "application/json", body);
 }

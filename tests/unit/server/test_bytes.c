@@ -106,3 +106,13 @@ Test(bytes, numbers_are_decimal) {
     cr_assert_str_eq(bytes.data, "0 1234567890 18446744073709551615");
     bytes_release(&bytes);
 }
+
+Test(bytes, a_json_member_has_its_text_escaped) {
+    struct bytes bytes = {0};
+    bytes_json_member(&bytes, "name", "a\"b");
+    bytes_text(&bytes, ",");
+    bytes_json_member(&bytes, "none", "");
+    bytes_append(&bytes, "", 1);
+    cr_assert_str_eq(bytes.data, "\"name\":\"a\\\"b\",\"none\":\"\"");
+    bytes_release(&bytes);
+}
