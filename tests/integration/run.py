@@ -76,6 +76,7 @@ def main(words):
 def run(pattern, words):
     sys.path.insert(0, str(HERE))
     tests = list(flatten(unittest.TestLoader().discover(str(HERE), pattern=pattern, top_level_dir=str(HERE))))
+    unmatched = [word for word in words if not any(word in test.id() for test in tests)]
     if words:
         tests = [test for test in tests if any(word in test.id() for word in words)]
     runner = unittest.TextTestRunner(stream=sys.stdout, verbosity=2 if words else 1, resultclass=Result)
@@ -84,9 +85,9 @@ def run(pattern, words):
         print("skipped: %s: %s" % (test.id(), reason))
     failed = len(result.failures) + len(result.errors) + len(result.unexpectedSuccesses)
     passed = max(0, result.testsRun - failed - len(result.skipped))
-    if not tests and pattern == "test*.py":
-        print("no test found")
-        failed = 1
+    for word in unmatched or ([] if tests else [pattern]):
+        print("no test is named %s" % word)
+        failed += 1
     print("%d passed, %d failed" % (passed, failed))
     return 1 if failed else 0
 
