@@ -1,4 +1,4 @@
-/* What service.c builds and service_life.c runs: private to these two. */
+/* What service.c builds, service_models.c fills and service_life.c runs: private to these. */
 #ifndef WEIR_SERVER_SERVICE_STATE_H
 #define WEIR_SERVER_SERVICE_STATE_H
 

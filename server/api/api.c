@@ -42,12 +42,11 @@ enum weir_status api_check_number(const char *text, struct weir_error *err) {
 const char *api_headers(struct api *api, struct loop *loop, const struct version *version) {
     struct api_loop *mine = &api->loops[loop->index];
     struct version_info info = engine_describe(version);
-    for (unsigned i = 0; i < API_HEADERS_KEPT; i++)
-        if (mine->headers[i].serial == info.serial)
-            return mine->headers[i].text;
+    unsigned i = (unsigned)(info.serial % API_HEADERS_KEPT);
+    if (mine->headers[i].serial == info.serial)
+        return mine->headers[i].text;
     struct engine_status status;
     engine_status(api->engine, &status);
-    unsigned i = mine->headers_next++ % API_HEADERS_KEPT;
     mine->headers[i].serial = info.serial;
     snprintf(mine->headers[i].text, sizeof mine->headers[i].text,
              "X-Weir-Model: %s\r\nX-Weir-Version: %llu\r\nX-Weir-Device: %s\r\n", info.model_name,

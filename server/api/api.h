@@ -18,7 +18,7 @@ struct metrics;
 struct statistics;
 struct version;
 
-enum { API_HEADERS_BYTES = 400, API_HEADERS_KEPT = 4 };
+enum { API_HEADERS_BYTES = 400, API_HEADERS_KEPT = 64 };
 
 /* Owned by one loop. */
 struct api_loop {
@@ -26,10 +26,9 @@ struct api_loop {
     struct {
         uint64_t serial; /* of the version */
         char text[API_HEADERS_BYTES];
-    } headers[API_HEADERS_KEPT]; /* X-Weir-* lines of the versions that answered of late */
-    unsigned headers_next;
-    double answer_ns; /* how long all but one in a hundred answers take to encode and send */
-    uint64_t random;  /* for the jitter of Retry-After */
+    } headers[API_HEADERS_KEPT]; /* X-Weir-* lines of versions that answered, by their serial */
+    double answer_ns;            /* how long all but one in a hundred answers take to encode and send */
+    uint64_t random;             /* for the jitter of Retry-After */
 };
 
 struct api;

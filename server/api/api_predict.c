@@ -21,7 +21,7 @@
 enum {
     COMPRESSED_PACE_BYTES = 1024,     /* become up to a MiB, a millisecond's work */
     SCRATCH_KEPT_BYTES = 1024 * 1024, /* a loop's scratch does not stay larger after a large answer */
-    COMPRESSED_BYTES = 1024 * 1024,   /* a larger answer goes plain: compressing it would hold up the loop */
+    COMPRESSED_BYTES = 128 * 1024,    /* a millisecond's work; a larger answer goes plain: it would hold up the loop */
     VERSION_BYTES = 48                /* of X-Weir-Version; a longer one names nothing */
 };
 
@@ -226,18 +226,17 @@ void api_predict_head(struct exchange *exchange, const struct request *request) 
         return;
     }
     exchange->model = engine_describe(ask.job.version).tag;
-    const char *headers = api_headers(api, exchange->loop, ask.job.version);
     if (read_format(exchange, request, &ask, &err) != WEIR_OK) {
         if (err.status == WEIR_UNSUPPORTED)
             refuse_media(exchange, &err);
         else
-            answer_error(exchange, &err, headers, 0);
+            answer_error(exchange, &err, api_headers(api, exchange->loop, ask.job.version), 0);
     } else if (request->framing.content_length > max_bytes) {
         weir_fail(&err, WEIR_TOO_LARGE, "the body has %llu bytes, the limit is %llu",
                   (unsigned long long)request->framing.content_length, (unsigned long long)max_bytes);
-        answer_error(exchange, &err, headers, 0);
+        answer_error(exchange, &err, api_headers(api, exchange->loop, ask.job.version), 0);
     } else if (read_ask(exchange, request, &ask, &err) != WEIR_OK || find_room(exchange, &ask, &err) != WEIR_OK) {
-        answer_error(exchange, &err, headers, ask.wait_ns);
+        answer_error(exchange, &err, api_headers(api, exchange->loop, ask.job.version), ask.wait_ns);
     } else {
         begin(exchange, request, &ask);
         return;
@@ -274,7 +273,7 @@ static void job_done(struct job *job) {
     mailbox_post(&prediction->loop->mailbox, &prediction->mail);
 }
 
-/* What the body says of deadline and priority: the shorter deadline counts, and a priority if the head named none. */
+/* What the body says of deadline and priority: the shorter deadline counts, and a priority if the head's is normal. */
 static void take_wishes(struct prediction *prediction) {
     const struct wishes *wishes = &prediction->decoded.wishes;
     struct exchange *exchange = prediction->exchange;
@@ -298,6 +297,7 @@ void api_predict_end(struct exchange *exchange) {
     if (status == WEIR_OK)
         status = decoder_finish(prediction->decoder, &prediction->decoded, &err);
     if (status == WEIR_OK) {
+        take_wishes(prediction);
         uint32_t spared = spared_slots(api, job->priority, exchange->loop->now_ns);
         prediction->holds_slot = admission_take_slot(&api->admission, spared);
         if (!prediction->holds_slot)
@@ -307,7 +307,6 @@ void api_predict_end(struct exchange *exchange) {
         job->version = prediction->choice.version;
         job->dims = prediction->decoded.dims;
         job->inputs = prediction->decoded.inputs;
-        take_wishes(prediction);
         job->done = job_done;
         job->owner = prediction;
         status = prediction_allocate_outputs(prediction, &err);
@@ -389,7 +388,8 @@ static enum weir_status encode(struct prediction *prediction, struct protocol_an
     return codec_encode(prediction->answer_format, signature, job->dims.rows, job->outputs, answer->body, err);
 }
 
-/* Puts into out what Accept-Encoding asked for. Returns the header line that says so, "" if the body stays as it is. */
+/* Puts into out what Accept-Encoding asked for. Returns the header line that says so, "" if the body stays as it is:
+ * one that is large, or does not become smaller. */
 static const char *compress(enum media_coding coding, const struct bytes *body, struct bytes *out) {
     struct weir_error err;
     if (coding == MEDIA_IDENTITY || body->size > COMPRESSED_BYTES)
@@ -397,6 +397,10 @@ static const char *compress(enum media_coding coding, const struct bytes *body, 
     bool is_gzip = coding == MEDIA_GZIP;
     if (deflate_append(is_gzip ? INFLATE_GZIP : INFLATE_DEFLATE, body->data, body->size, out, &err) != WEIR_OK)
         return "";
+    if (out->size >= body->size) {
+        out->size = 0;
+        return "";
+    }
     return is_gzip ? "Content-Encoding: gzip\r\n" : "Content-Encoding: deflate\r\n";
 }
 
@@ -409,16 +413,19 @@ static void answer(struct prediction *prediction) {
     int64_t finished_ns = prediction->job.finished_ns;
     struct protocol_answer written = {.body = body_bytes};
     struct bytes packed = {.data = NULL};
-    char headers[API_HEADERS_BYTES + PROTOCOL_HEADERS_BYTES + 32];
+    char all_headers[API_HEADERS_BYTES + PROTOCOL_HEADERS_BYTES + 32];
     enum weir_status status = encode(prediction, &written, &err);
-    prediction_note(prediction, status);
+    prediction_note(prediction, status, prediction->job.finished_ns);
     if (status != WEIR_OK) {
         fail(prediction, &err);
         return;
     }
-    snprintf(headers, sizeof headers, "%s%s%s",
-             api_headers(prediction->api, prediction->loop, prediction->choice.version), written.headers,
-             compress(prediction->answer_coding, body_bytes, &packed));
+    const char *headers = api_headers(prediction->api, prediction->loop, prediction->choice.version);
+    const char *coding = compress(prediction->answer_coding, body_bytes, &packed);
+    if (written.headers[0] || *coding) {
+        snprintf(all_headers, sizeof all_headers, "%s%s%s", headers, written.headers, coding);
+        headers = all_headers;
+    }
     struct reply reply = {.code = 200,
                           .reason = REASON_OK,
                           .content_type = written.content_type,
@@ -451,7 +458,7 @@ static void job_home(struct mail *mail) {
         struct exchange *exchange = prediction->exchange;
         exchange->call = NULL;
         prediction->exchange = NULL;
-        prediction_note(prediction, WEIR_DEADLINE);
+        prediction_note(prediction, WEIR_DEADLINE, prediction->loop->now_ns);
         answer_late(exchange, prediction, true);
     }
     if (prediction->exchange) {
@@ -475,7 +482,7 @@ void api_predict_late(struct exchange *exchange) {
     bool late = prediction->loop->now_ns >= exchange->deadline_ns;
     exchange->call = NULL;
     if (prediction->job.owner)
-        prediction_note(prediction, late ? WEIR_DEADLINE : WEIR_DRAINING);
+        prediction_note(prediction, late ? WEIR_DEADLINE : WEIR_DRAINING, prediction->loop->now_ns);
     answer_late(exchange, prediction, late);
     abandon(prediction);
 }

@@ -70,7 +70,7 @@ static enum weir_status encode(struct prediction *prediction, struct protocol_an
 
 static const struct protocol v2 = {
     .read_head = read_head, .read_version = read_version, .compresses = true, .encode = encode};
-const struct handler api_v2_infer_handler = {.route = ROUTE_V2_INFER, PROTOCOL_HANDLER, .kind = &v2};
+static const struct handler infer_handler = {.route = ROUTE_V2_INFER, PROTOCOL_HANDLER, .kind = &v2};
 
 /* The version that the path names, or the one that serves, with a reference. NULL: it was answered why not. */
 static struct version *find_version(struct exchange *exchange) {
@@ -215,8 +215,7 @@ static void config_head(struct exchange *exchange, const struct request *request
                  info.model_name, is_batched ? atomic_load(&api->max_request_rows) : 0);
     write_config(body, "input", info.signature->inputs, info.signature->input_count, is_batched);
     write_config(body, "output", info.signature->outputs, info.signature->output_count, is_batched);
-    bytes_printf(body, ",\"dynamic_batching\":{\"preferred_batch_size\":[%u],\"max_queue_delay_microseconds\":0}}\n",
-                 info.batch_rows);
+    bytes_printf(body, ",\"dynamic_batching\":{\"preferred_batch_size\":[%u]}}\n", info.batch_rows);
     engine_release(version);
     reply_json(exchange, 200, body);
 }
@@ -224,15 +223,23 @@ static void config_head(struct exchange *exchange, const struct request *request
 static void models_head(struct exchange *exchange, const struct request *request) {
     struct api *api = exchange->context;
     struct bytes *body = reply_begin(exchange);
+    bool any = false;
     (void)request;
     bytes_text(body, "{\"models\":[");
-    for (int i = 0; i < catalog_model_count(api->catalog); i++)
-        bytes_printf(body, "%s\"%s\"", i > 0 ? "," : "", catalog_name(api->catalog, i));
+    for (int i = 0; i < catalog_model_count(api->catalog); i++) {
+        const char *name = catalog_name(api->catalog, i);
+        if (!name[0]) /* it is not known before the first look */
+            continue;
+        bytes_printf(body, "%s\"%s\"", any ? "," : "", name);
+        any = true;
+    }
     bytes_text(body, "]}\n");
     reply_json(exchange, 200, body);
 }
 
 static void write_index(struct bytes *body, const struct catalog_model_view *view, bool *any) {
+    if (!view->name[0])
+        return;
     for (size_t i = view->version_count; i-- > 0;) {
         const struct catalog_version_view *version = &view->versions[i];
         bool is_loading = strcmp(version->state, "loading") == 0;
@@ -301,6 +308,8 @@ static const struct handler index_handler = {POSTS, .end = index_end};
 static const struct handler control_handler = {POSTS, .end = control_end};
 
 const struct api_route api_v2_routes[] = {
+    {"/v2/models/{model}/infer", &infer_handler}, /* first, since they are looked for most */
+    {"/v2/models/{model}/versions/{version}/infer", &infer_handler},
     {"/v2", &server_handler},
     {"/v2/", &server_handler},
     {"/v2/health/live", &live_handler},
@@ -312,8 +321,6 @@ const struct api_route api_v2_routes[] = {
     {"/v2/models/{model}/versions/{version}/ready", &model_ready_handler},
     {"/v2/models/{model}/config", &config_handler},
     {"/v2/models/{model}/versions/{version}/config", &config_handler},
-    {"/v2/models/{model}/infer", &api_v2_infer_handler},
-    {"/v2/models/{model}/versions/{version}/infer", &api_v2_infer_handler},
     {"/v2/repository/index", &index_handler},
     {"/v2/repository/models/{model}/load", &control_handler},
     {"/v2/repository/models/{model}/unload", &control_handler},

@@ -108,21 +108,23 @@ static bool has_non_finite(const struct prediction *prediction) {
 }
 
 /* Counts the request for the statistics of its version. */
-static void count(const struct prediction *prediction, enum weir_status status) {
+static void count(const struct prediction *prediction, enum weir_status status, int64_t whole_ns) {
     const struct job *job = &prediction->job;
-    struct statistics_request request = {.is_good = status == WEIR_OK,
-                                         .whole_ns = job->finished_ns - job->submitted_ns,
-                                         .queue_ns = job->started_ns - job->submitted_ns,
-                                         .input_ns = job->batch_input_ns,
-                                         .infer_ns = job->batch_infer_ns,
-                                         .output_ns = job->batch_output_ns};
+    struct statistics_request request = {.is_good = status == WEIR_OK, .whole_ns = whole_ns};
+    if (request.is_good) {
+        request.queue_ns = job->started_ns - job->submitted_ns;
+        request.input_ns = job->batch_input_ns;
+        request.infer_ns = job->batch_infer_ns;
+        request.output_ns = job->batch_output_ns;
+    }
     statistics_add_request(prediction->api->statistics, engine_describe(prediction->choice.version).tag, &request);
 }
 
-void prediction_note(struct prediction *prediction, enum weir_status status) {
-    const struct job *job = &prediction->job;
+void prediction_note(struct prediction *prediction, enum weir_status status, int64_t ended_ns) {
+    int64_t submitted_ns = prediction->job.submitted_ns;
+    int64_t latency_ns = ended_ns > submitted_ns ? ended_ns - submitted_ns : 0;
     unsigned flags = 0;
-    count(prediction, status);
+    count(prediction, status, latency_ns);
     switch (status) {
     case WEIR_OK: /* in JSON nothing else is possible */
         flags = prediction->choice.rollout != 0 && has_non_finite(prediction) ? CATALOG_NON_FINITE : 0;
@@ -142,7 +144,6 @@ void prediction_note(struct prediction *prediction, enum weir_status status) {
     default:
         return; /* the request's fault, or the server's, not the version's */
     }
-    int64_t latency_ns = job->finished_ns > job->submitted_ns ? job->finished_ns - job->submitted_ns : 0;
     catalog_note(prediction->api->catalog, &prediction->choice, flags, latency_ns);
 }
 

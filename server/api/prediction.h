@@ -52,8 +52,9 @@ enum weir_status prediction_allocate_outputs(struct prediction *prediction, stru
 /* Counts the outputs that the engine took memory for, now that their size is known. Errors: TOO_LARGE, CROWDED. */
 enum weir_status prediction_hold_outputs(struct prediction *prediction, struct weir_error *err) WEIR_CHECKED;
 
-/* The prediction was answered (or will not be): counts its outcome for its rollout; status is the answer's. */
-void prediction_note(struct prediction *prediction, enum weir_status status);
+/* The prediction was answered (or will not be): counts its outcome for its version and rollout, until ended_ns; status
+ * is the answer's. Of a job that is not home only what the loop set is looked at. */
+void prediction_note(struct prediction *prediction, enum weir_status status, int64_t ended_ns);
 
 /* Ends an answered prediction; if its inputs are to go to another version too, after that has run. */
 void prediction_end(struct prediction *prediction);

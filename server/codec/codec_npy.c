@@ -12,7 +12,6 @@ _Static_assert(__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__, "arrays are copied as 
 
 struct npy_decoder {
     struct decoder decoder;
-    const struct signature *signature;
     const struct tensor_spec *spec;
     uint32_t max_rows;
     size_t body_bytes;
@@ -212,7 +211,6 @@ enum weir_status codec_npy_open(const struct decoder_options *options, struct de
         return weir_fail(err, WEIR_NO_MEMORY, "no memory for a reader of .npy bodies");
     }
     npy->decoder.kind = &kind;
-    npy->signature = options->signature;
     npy->spec = &options->signature->inputs[0];
     npy->max_rows = options->max_rows;
     npy->body_bytes = options->body_bytes;

@@ -10,7 +10,7 @@
 
 /* Appends the compressed data to out: fast rather than small, since it is done on a loop's thread. Beside what out
  * grows by (never more than 64 bytes over size), it takes some 270 KiB while it runs, 40 KiB for 4 KiB of data or less.
- * Errors: TOO_LARGE (it would have more bytes than the data; out is then as before), NO_MEMORY. */
+ * Errors: TOO_LARGE (it would be larger still; out is then as before), NO_MEMORY. */
 enum weir_status deflate_append(enum inflate_coding coding, const char *data, size_t size, struct bytes *out,
                                 struct weir_error *err) WEIR_CHECKED;
 

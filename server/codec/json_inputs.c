@@ -34,15 +34,6 @@ static enum weir_status hint_strings(const struct json_inputs *inputs, enum weir
     return status;
 }
 
-/* Writes the inputs' names, `"a", "b"`. */
-static const char *names_text(const struct json_inputs *inputs, char *text, size_t size) {
-    size_t used = 0;
-    for (int i = 0; i < inputs->signature->input_count && used < size; i++)
-        used += (size_t)snprintf(text + used, size - used, "%s\"%s\"", i > 0 ? ", " : "",
-                                 inputs->signature->inputs[i].name);
-    return text;
-}
-
 struct json_tensor *json_inputs_find(struct json_inputs *inputs) {
     const struct json_string *name = &inputs->reader->string;
     for (int i = 0; i < inputs->signature->input_count && !name->cut; i++) {
@@ -110,7 +101,7 @@ static enum weir_status take_object(struct json_inputs *inputs, enum json_token 
         return weir_fail(err, WEIR_INVALID, "row 1: no input of the model has a batch dimension: one row is all");
     if (token != JSON_OBJECT)
         return weir_fail(err, WEIR_INVALID, "row %zu: expected an object of the inputs %s, got %s", inputs->rows,
-                         names_text(inputs, names, sizeof names), json_tensor_token_text(token));
+                         place_names(names, sizeof names, inputs->signature), json_tensor_token_text(token));
     inputs->stage = JSON_INPUTS_INSTANCE;
     return WEIR_OK;
 }
@@ -136,11 +127,11 @@ static enum weir_status take_input(struct json_inputs *inputs, enum json_token t
     struct json_tensor *tensor = json_inputs_find(inputs);
     if (!tensor && name->cut) /* how much of it is kept depends on how the body came */
         return weir_fail(err, WEIR_INVALID, "row %zu: there is no input of so long a name, the model takes %s",
-                         inputs->rows, names_text(inputs, names, sizeof names));
+                         inputs->rows, place_names(names, sizeof names, inputs->signature));
     if (!tensor) {
         enum weir_status status =
             weir_fail(err, WEIR_INVALID, "row %zu: there is no input \"%.*s\", the model takes %s", inputs->rows,
-                      (int)name->size, name->text, names_text(inputs, names, sizeof names));
+                      (int)name->size, name->text, place_names(names, sizeof names, inputs->signature));
         return is_b64(name) ? hint_strings(inputs, status, err) : status;
     }
     if (!tensor->has_rows && tensor->counts[0] > 0)
@@ -220,7 +211,7 @@ enum weir_status json_inputs_begin_rows(struct json_inputs *inputs, enum json_to
     }
     if (token != JSON_ARRAY && is_named(inputs))
         return weir_fail(err, WEIR_INVALID, "\"instances\" is %s, expected an array of objects of the inputs %s",
-                         json_tensor_token_text(token), names_text(inputs, expected, sizeof expected));
+                         json_tensor_token_text(token), place_names(expected, sizeof expected, inputs->signature));
     if (token != JSON_ARRAY)
         return weir_fail(err, WEIR_INVALID, "\"instances\" is %s, expected an array of rows, each %s",
                          json_tensor_token_text(token), place_expected(expected, only->spec, &only->row, 1));
@@ -240,7 +231,7 @@ enum weir_status json_inputs_begin_columns(struct json_inputs *inputs, enum json
     }
     if (is_named(inputs))
         return weir_fail(err, WEIR_INVALID, "\"inputs\" is %s, expected an object of the inputs %s",
-                         json_tensor_token_text(token), names_text(inputs, names, sizeof names));
+                         json_tensor_token_text(token), place_names(names, sizeof names, inputs->signature));
     if (only->counts[0] > 0)
         return weir_fail(err, WEIR_INVALID, "input \"%s\" is given twice", only->spec->name);
     return begin_column(inputs, only, token, err);

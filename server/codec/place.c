@@ -71,3 +71,11 @@ const char *place_expected(char *text, const struct tensor_spec *spec, const str
     }
     return text;
 }
+
+const char *place_names(char *text, size_t size, const struct signature *signature) {
+    size_t used = 0;
+    *text = 0;
+    for (int i = 0; i < signature->input_count && used < size; i++)
+        used += (size_t)snprintf(text + used, size - used, "%s\"%s\"", i > 0 ? ", " : "", signature->inputs[i].name);
+    return text;
+}

@@ -24,4 +24,7 @@ const char *place_of_element(char *text, const struct tensor_shape *shape, bool 
  * known are left out. text holds PLACE_TEXT_BYTES. Returns text. */
 const char *place_expected(char *text, const struct tensor_spec *spec, const struct tensor_shape *shape, int depth);
 
+/* Writes the names of a model's inputs, `"a", "b"`. Returns text. */
+const char *place_names(char *text, size_t size, const struct signature *signature);
+
 #endif

@@ -43,20 +43,11 @@ bool v2_input_count(const struct json_reader *reader, uint64_t *out) {
     return reader->text_size > 0;
 }
 
-/* Writes the inputs' names, `"a", "b"`. */
-static const char *names_text(const struct signature *signature, char *text, size_t size) {
-    size_t used = 0;
-    *text = 0;
-    for (int i = 0; i < signature->input_count && used < size; i++)
-        used += (size_t)snprintf(text + used, size - used, "%s\"%s\"", i > 0 ? ", " : "", signature->inputs[i].name);
-    return text;
-}
-
 enum weir_status v2_input_name(struct v2_input *input, const struct json_string *name, struct weir_error *err) {
     char names[PLACE_TEXT_BYTES];
     if (name->cut) /* how much of it is kept depends on how the body came */
         return weir_fail(err, WEIR_INVALID, "there is no input of a name of more than %d bytes, the model takes %s",
-                         JSON_STRING_KEPT_BYTES, names_text(input->signature, names, sizeof names));
+                         JSON_STRING_KEPT_BYTES, place_names(names, sizeof names, input->signature));
     for (int i = 0; i < input->signature->input_count; i++) {
         const char *known = input->signature->inputs[i].name;
         if (strlen(known) == name->size && memcmp(known, name->text, name->size) == 0)
@@ -64,7 +55,7 @@ enum weir_status v2_input_name(struct v2_input *input, const struct json_string 
     }
     if (input->index < 0)
         return weir_fail(err, WEIR_INVALID, "there is no input \"%.*s\", the model takes %s", (int)name->size,
-                         name->text, names_text(input->signature, names, sizeof names));
+                         name->text, place_names(names, sizeof names, input->signature));
     if (input->slots[input->index].is_given)
         return weir_fail(err, WEIR_INVALID, "input \"%s\" is given twice", spec_of(input)->name);
     return WEIR_OK;
@@ -137,7 +128,7 @@ static enum weir_status settle(struct v2_input *input, struct weir_error *err) {
     enum tensor_dtype dtype;
     if (input->index < 0)
         return weir_fail(err, WEIR_INVALID, "an input has no \"name\": the model takes %s",
-                         names_text(input->signature, names, sizeof names));
+                         place_names(names, sizeof names, input->signature));
     const struct tensor_spec *spec = spec_of(input);
     struct v2_slot *slot = &input->slots[input->index];
     if (slot->is_given)

@@ -54,12 +54,12 @@ enum {
 };
 
 struct request_counts {
-    atomic_bool used; /* set by the writer once the histograms are ready */
+    atomic_bool used; /* set by the writer: something was counted */
     _Atomic uint64_t requests[CODE_COUNT][REASON_COUNT];
 };
 
 struct model_counts {
-    atomic_bool used;
+    atomic_bool used; /* set by the writer once the histograms are ready */
     struct histogram duration[CLASS_COUNT], queue_delay, batch_rows, batch_compute, early, late;
 };
 

@@ -83,6 +83,10 @@ class Priorities(unittest.TestCase):
                 low.send(wide_message(low, 1, [("X-Priority", "low")]))
                 answer = low.answer()
                 self.assertEqual((answer.status, answer.json()["reason"]), (503, "full"))
+                data = {"name": "x", "shape": [1, 64], "datatype": "FP32", "data": [0.5] * 64}
+                for priority, code in ((3, 503), (2, 200)):  # the body's counts as the header's does
+                    body = {"inputs": [data], "parameters": {"priority": priority}}
+                    self.assertEqual(low.request("POST", "/v2/models/wide/infer", body).status, code)
                 normal.send(wide_message(normal, 1))
                 self.assertEqual(normal.answer().status, 200)
             for blocker in blockers:

@@ -145,6 +145,9 @@ class Slow(unittest.TestCase):
             )
             self.assertEqual(client.answer().status, 200)
             self.assertEqual(client.left, b"")
+            (stats,) = client.request("GET", "/v2/models/wide/stats").json()["model_stats"]
+            failed = stats["inference_stats"]["fail"]
+            self.assertGreaterEqual(failed["ns"], failed["count"] * 1e8, "the time that the client waited")
         eventually(lambda: self.server.metrics().total("weir_in_flight_requests") == 0, 30, "the late job is home")
 
     def test_a_job_whose_deadline_passes_in_the_queue_gets_504_and_is_never_run(self):
