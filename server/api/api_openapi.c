@@ -8,7 +8,7 @@
 #include "engine/catalog_admin.h"
 #include "engine/engine.h"
 #include "server/api/api.h"
-#include "server/codec/v2_tensor.h"
+#include "server/codec/v2_datatype.h"
 #include "server/http/reply.h"
 
 static void write_element(struct bytes *out, enum tensor_dtype dtype) {
@@ -77,7 +77,7 @@ static void write_tensors(struct bytes *out, const struct tensor_spec *specs, in
     }
     bytes_text(out, "]},\"datatype\":{\"enum\":[");
     for (int i = 0; i < count; i++)
-        bytes_printf(out, "%s\"%s\"", i > 0 ? "," : "", v2_tensor_datatype(specs[i].dtype));
+        bytes_printf(out, "%s\"%s\"", i > 0 ? "," : "", v2_datatype_text(specs[i].dtype));
     bytes_text(out, ",\"BYTES\"]},\"shape\":{\"type\":\"array\",\"items\":{\"type\":\"integer\",\"minimum\":0}},"
                     "\"parameters\":{\"type\":\"object\"},\"data\":{\"type\":\"array\"}}}}");
 }

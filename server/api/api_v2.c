@@ -13,7 +13,7 @@
 #include "server/api/prediction.h"
 #include "server/api/protocol.h"
 #include "server/codec/v2_answer.h"
-#include "server/codec/v2_tensor.h"
+#include "server/codec/v2_datatype.h"
 #include "server/http/reply.h"
 
 #define JSON_HEADER "inference-header-content-length"
@@ -122,7 +122,7 @@ static void write_tensors(struct bytes *body, const char *name, const struct ten
         char shape[160];
         bytes_text(body, i > 0 ? ",{\"name\":" : "{\"name\":");
         bytes_json_string(body, specs[i].name, strlen(specs[i].name));
-        bytes_printf(body, ",\"datatype\":\"%s\",\"shape\":%s}", v2_tensor_datatype(specs[i].dtype),
+        bytes_printf(body, ",\"datatype\":\"%s\",\"shape\":%s}", v2_datatype_text(specs[i].dtype),
                      tensor_shape_text(&specs[i].shape, shape, sizeof shape));
     }
     bytes_text(body, "]");
@@ -193,7 +193,7 @@ static void write_config(struct bytes *body, const char *name, const struct tens
         const struct tensor_spec *spec = &specs[i];
         bytes_text(body, i > 0 ? ",{\"name\":" : "{\"name\":");
         bytes_json_string(body, spec->name, strlen(spec->name));
-        bytes_printf(body, ",\"data_type\":\"TYPE_%s\",\"dims\":[", v2_tensor_datatype(spec->dtype));
+        bytes_printf(body, ",\"data_type\":\"TYPE_%s\",\"dims\":[", v2_datatype_text(spec->dtype));
         for (int d = is_batched; d < spec->shape.rank; d++)
             bytes_printf(body, "%s%" PRId64, d > is_batched ? "," : "",
                          spec->shape.dims[d] < 0 ? -1 : spec->shape.dims[d]);

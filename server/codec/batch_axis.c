@@ -33,6 +33,12 @@ static void sizes(const struct tensor_spec *spec, const struct tensor_shape *row
         *(i < spec->batch_axis ? before : behind) *= (size_t)row->dims[i];
 }
 
+bool batch_axis_reorders(const struct tensor_spec *spec, const struct tensor_shape *row, uint32_t rows) {
+    size_t before, behind;
+    sizes(spec, row, &before, &behind);
+    return batch_axis_is_inside(spec) && rows > 1 && before > 1;
+}
+
 void batch_axis_to_rows(const struct tensor_spec *spec, const struct tensor_shape *row, uint32_t rows,
                         const void *whole, void *out) {
     size_t before, behind;

@@ -9,6 +9,9 @@
 /* Is the whole array something else than its rows one after the other? */
 bool batch_axis_is_inside(const struct tensor_spec *spec);
 
+/* The same for so many rows of this shape: one row, or nothing before the batch dimension, needs no moving. */
+bool batch_axis_reorders(const struct tensor_spec *spec, const struct tensor_shape *row, uint32_t rows);
+
 /* The whole array's shape: the row's with the batch dimension in its place, if the spec has one. */
 struct tensor_shape batch_axis_whole(const struct tensor_spec *spec, const struct tensor_shape *row, uint32_t rows);
 

@@ -158,16 +158,16 @@ static enum weir_status finish(struct decoder *decoder, struct decoded *out, str
     enum weir_status status = check_whole(npy, err);
     if (status != WEIR_OK)
         return status;
-    bool is_inside = batch_axis_is_inside(npy->spec);
+    bool is_moved = batch_axis_reorders(npy->spec, &npy->row, npy->dims.rows);
     struct job_tensor *inputs = malloc(sizeof *inputs);
-    char *rows = is_inside ? malloc(npy->size) : npy->data;
+    char *rows = is_moved ? malloc(npy->size) : npy->data;
     if (!inputs || !rows) {
         free(inputs);
-        if (is_inside)
+        if (is_moved)
             free(rows);
         return weir_fail(err, WEIR_NO_MEMORY, "no memory for the request's tensors");
     }
-    if (is_inside) {
+    if (is_moved) {
         batch_axis_to_rows(npy->spec, &npy->row, npy->dims.rows, npy->data, rows);
         free(npy->data);
     }
@@ -239,7 +239,7 @@ enum weir_status codec_npy_encode(const struct signature *signature, uint32_t ro
         out->size = before;
         return weir_fail(err, WEIR_NO_MEMORY, "no memory for an answer of %zu bytes", size);
     }
-    if (batch_axis_is_inside(spec))
+    if (batch_axis_reorders(spec, &outputs[0].row, rows))
         batch_axis_from_rows(spec, &outputs[0].row, rows, outputs[0].data, data);
     else
         memcpy(data, outputs[0].data, size);

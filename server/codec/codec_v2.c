@@ -4,11 +4,11 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "server/codec/batch_axis.h"
 #include "server/codec/codec_binary.h"
 #include "server/codec/decoder.h"
 #include "server/codec/json_reader.h"
 #include "server/codec/v2_input.h"
-#include "server/codec/v2_tensor.h"
 #include "server/codec/v2_wishes.h"
 
 /* Where in the document the reader stands: what the next token means. */
@@ -398,19 +398,19 @@ static enum weir_status hand_over(struct v2_decoder *v2, int index, struct job_t
     enum weir_status status = v2_input_check_bytes(spec, slot, err);
     if (status != WEIR_OK)
         return status;
-    if (!v2_tensor_is_plain(spec, &slot->whole)) {
-        char *rows = malloc(slot->bytes + 1);
-        if (!rows)
-            return weir_fail(err, WEIR_NO_MEMORY, "no memory for the request's tensors");
-        v2_tensor_copy(spec, &slot->whole, true, slot->data, rows);
-        free(slot->data);
-        slot->data = rows;
-    }
-    *out = (struct job_tensor){.data = slot->data,
-                               .row_bytes = spec->batch_axis < 0 ? slot->bytes : slot->bytes / v2->rows};
+    *out = (struct job_tensor){.row_bytes = spec->batch_axis < 0 ? slot->bytes : slot->bytes / v2->rows};
     for (int i = 0; i < slot->whole.rank; i++)
         if (i != spec->batch_axis)
             out->row.dims[out->row.rank++] = slot->whole.dims[i];
+    if (batch_axis_reorders(spec, &out->row, v2->rows)) {
+        char *rows = malloc(slot->bytes + 1);
+        if (!rows)
+            return weir_fail(err, WEIR_NO_MEMORY, "no memory for the request's tensors");
+        batch_axis_to_rows(spec, &out->row, v2->rows, slot->data, rows);
+        free(slot->data);
+        slot->data = rows;
+    }
+    out->data = slot->data;
     slot->data = NULL;
     return WEIR_OK;
 }

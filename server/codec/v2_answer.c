@@ -1,4 +1,5 @@
 #include "server/codec/v2_answer.h"
+#include "server/codec/batch_axis.h"
 
 #include <inttypes.h>
 #include <math.h>
@@ -7,7 +8,7 @@
 #include <string.h>
 
 #include "server/codec/json_answer.h"
-#include "server/codec/v2_tensor.h"
+#include "server/codec/v2_datatype.h"
 
 enum {
     CLASS_BYTES = 352, /* the longest "value:index": a float64 with its six decimals */
@@ -93,7 +94,7 @@ static enum weir_status describe(const struct v2_answer *answer, const struct wi
         return WEIR_OK;
     if (is_half(spec->dtype) || spec->dtype == TENSOR_BOOL)
         return weir_fail(err, WEIR_INVALID, "output \"%s\" is %s: there is no classification of that", spec->name,
-                         v2_tensor_datatype(spec->dtype));
+                         v2_datatype_text(spec->dtype));
     if (wish->classes > MOST_CLASSES && out->row_elements > MOST_CLASSES)
         return weir_fail(err, WEIR_INVALID, "output \"%s\": a classification has at most %d classes", spec->name,
                          MOST_CLASSES);
@@ -176,18 +177,17 @@ static void write_shape(struct bytes *out, const struct output *output, struct t
 }
 
 /* The tensor's bytes, whole. Returns them; *taken is to be freed. NULL: no memory. */
-static const char *whole_bytes(const struct output *output, const struct tensor_shape *whole, void **taken) {
+static const char *whole_bytes(const struct output *output, void **taken) {
     *taken = NULL;
-    if (v2_tensor_is_plain(output->spec, whole))
+    if (!batch_axis_reorders(output->spec, &output->tensor->row, output->rows))
         return output->tensor->data;
     *taken = malloc(output->rows * output->tensor->row_bytes + 1);
     if (*taken)
-        v2_tensor_copy(output->spec, whole, false, output->tensor->data, *taken);
+        batch_axis_from_rows(output->spec, &output->tensor->row, output->rows, output->tensor->data, *taken);
     return *taken;
 }
 
-static enum weir_status write_data(struct bytes *out, const struct output *output, const struct tensor_shape *whole,
-                                   struct weir_error *err) {
+static enum weir_status write_data(struct bytes *out, const struct output *output, struct weir_error *err) {
     void *taken;
     size_t written, count = output->rows * output->row_elements;
     bytes_text(out, ",\"data\":[");
@@ -197,7 +197,7 @@ static enum weir_status write_data(struct bytes *out, const struct output *outpu
         bytes_text(out, "]");
         return WEIR_OK;
     }
-    const char *data = whole_bytes(output, whole, &taken);
+    const char *data = whole_bytes(output, &taken);
     if (!data)
         return weir_fail(err, WEIR_NO_MEMORY, "no memory for the answer");
     bool all = json_answer_elements(out, output->spec->dtype, data, count, &written);
@@ -210,13 +210,12 @@ static enum weir_status write_data(struct bytes *out, const struct output *outpu
 }
 
 /* Appends what travels as bytes. */
-static enum weir_status write_binary(struct bytes *out, const struct output *output, const struct tensor_shape *whole,
-                                     struct weir_error *err) {
+static enum weir_status write_binary(struct bytes *out, const struct output *output, struct weir_error *err) {
     void *taken;
     if (output->classes > 0)
         return each_class(output, put_bytes, out) ? WEIR_OK
                                                   : weir_fail(err, WEIR_NO_MEMORY, "no memory for the answer");
-    const char *data = whole_bytes(output, whole, &taken);
+    const char *data = whole_bytes(output, &taken);
     if (!data)
         return weir_fail(err, WEIR_NO_MEMORY, "no memory for the answer");
     bytes_append(out, data, output->rows * output->tensor->row_bytes);
@@ -226,18 +225,17 @@ static enum weir_status write_binary(struct bytes *out, const struct output *out
 
 static enum weir_status write_output(struct bytes *json, struct bytes *binary, const struct output *output,
                                      struct weir_error *err) {
-    struct tensor_shape whole = v2_tensor_whole(output->spec, output->tensor, output->rows);
     enum weir_status status;
     bytes_text(json, "{\"name\":");
     bytes_json_string(json, output->spec->name, strlen(output->spec->name));
-    bytes_printf(json, ",\"datatype\":\"%s\"", output->classes > 0 ? "BYTES" : v2_tensor_datatype(output->spec->dtype));
-    write_shape(json, output, whole);
+    bytes_printf(json, ",\"datatype\":\"%s\"", output->classes > 0 ? "BYTES" : v2_datatype_text(output->spec->dtype));
+    write_shape(json, output, batch_axis_whole(output->spec, &output->tensor->row, output->rows));
     if (output->binary) {
         size_t before = binary->size;
-        status = write_binary(binary, output, &whole, err);
+        status = write_binary(binary, output, err);
         bytes_printf(json, ",\"parameters\":{\"binary_data_size\":%zu}", binary->size - before);
     } else {
-        status = write_data(json, output, &whole, err);
+        status = write_data(json, output, err);
     }
     bytes_text(json, "}");
     return status;

@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "server/codec/place.h"
-#include "server/codec/v2_tensor.h"
+#include "server/codec/v2_datatype.h"
 
 void v2_input_begin(struct v2_input *input) {
     input->index = -1;
@@ -133,11 +133,11 @@ static enum weir_status settle(struct v2_input *input, struct weir_error *err) {
     struct v2_slot *slot = &input->slots[input->index];
     if (slot->is_given)
         return weir_fail(err, WEIR_INVALID, "is given twice");
-    if (!input->has_datatype || !v2_tensor_read_datatype(input->datatype, strlen(input->datatype), &dtype) ||
+    if (!input->has_datatype || !v2_datatype_read(input->datatype, strlen(input->datatype), &dtype) ||
         dtype != spec->dtype)
         return weir_fail(err, WEIR_INVALID, "\"datatype\" is %s%s%s, the model takes %s",
                          input->has_datatype ? "\"" : "missing", input->has_datatype ? input->datatype : "",
-                         input->has_datatype ? "\"" : "", v2_tensor_datatype(spec->dtype));
+                         input->has_datatype ? "\"" : "", v2_datatype_text(spec->dtype));
     if (!input->has_shape)
         return weir_fail(err, WEIR_INVALID, "\"shape\" is missing");
     enum weir_status status = check_shape(input, err);
@@ -165,7 +165,7 @@ enum weir_status v2_input_begin_data(struct v2_input *input, struct weir_error *
     if (spec->dtype == TENSOR_F16 || spec->dtype == TENSOR_BF16)
         return fail_in(input,
                        weir_fail(err, WEIR_INVALID, "%s travels as bytes alone (binary_data_size), not as JSON",
-                                 v2_tensor_datatype(spec->dtype)),
+                                 v2_datatype_text(spec->dtype)),
                        err);
     input->spec = *spec;
     input->spec.batch_axis = -1;

@@ -36,6 +36,20 @@ Test(batch_axis, a_batch_at_the_end_takes_whole_elements) {
     cr_assert(memcmp(out, whole, sizeof whole) == 0);
 }
 
+Test(batch_axis, one_row_and_a_batch_in_front_keep_their_order) {
+    const struct tensor_spec first = spec_of(TENSOR_U8, 2, (const int64_t[]){TENSOR_BATCH, 2});
+    const struct tensor_spec last = spec_of(TENSOR_U8, 2, (const int64_t[]){2, TENSOR_BATCH});
+    const struct tensor_spec none = spec_of(TENSOR_U8, 2, (const int64_t[]){3, 2});
+    const struct tensor_spec behind_one = spec_of(TENSOR_U8, 3, (const int64_t[]){1, TENSOR_BATCH, 2});
+    const struct tensor_shape two = {.rank = 1, .dims = {2}}, three_two = {.rank = 2, .dims = {3, 2}},
+                              one_two = {.rank = 2, .dims = {1, 2}};
+    cr_assert_not(batch_axis_reorders(&first, &two, 3));
+    cr_assert_not(batch_axis_reorders(&last, &two, 1));
+    cr_assert(batch_axis_reorders(&last, &two, 3));
+    cr_assert_not(batch_axis_reorders(&none, &three_two, 9));
+    cr_assert_not(batch_axis_reorders(&behind_one, &one_two, 3));
+}
+
 Test(batch_axis, whole_shapes_have_the_rows_in_their_place) {
     static const struct {
         int rank;
