@@ -154,6 +154,11 @@ static void add_route(struct service *service, const char *path, const struct ha
                &(struct router_entry){.path = path, .handler = handler, .context = &service->api, .sets = sets});
 }
 
+static void add_routes_of(struct service *service, const struct api_route *routes, unsigned sets) {
+    for (const struct api_route *route = routes; route->path; route++)
+        add_route(service, route->path, route->handler, sets);
+}
+
 static void add_routes(struct service *service) {
     const char *health = service->config->health_path;
     snprintf(service->live_path, sizeof service->live_path, "%s/live", health);
@@ -166,12 +171,11 @@ static void add_routes(struct service *service) {
     add_route(service, "/metrics", &api_metrics_handler, ROUTE_SET_OPS);
     add_route(service, "/", &api_root_handler, ROUTE_SET_DATA | ROUTE_SET_OPS);
     add_route(service, "/openapi.json", &api_openapi_handler, ROUTE_SET_DATA);
+    add_routes_of(service, api_v1_routes, ROUTE_SET_DATA);
     /* The statistics' "/v2/models/stats" comes before "/v2/models/{model}". */
-    static const struct api_route *const families[] = {api_v1_routes, api_v2_statistics_routes, api_v2_routes};
-    for (size_t i = 0; i < sizeof families / sizeof families[0]; i++)
-        for (const struct api_route *route = families[i]; route->path; route++)
-            add_route(service, route->path, route->handler, ROUTE_SET_DATA);
-    service_add_admin_routes(service);
+    add_routes_of(service, api_v2_statistics_routes, ROUTE_SET_DATA);
+    add_routes_of(service, api_v2_routes, ROUTE_SET_DATA);
+    add_routes_of(service, api_admin_routes, ROUTE_SET_ADMIN);
 }
 
 /* Binds the data listener and, where they have ports of their own, those of ops and admin. */

@@ -148,34 +148,3 @@ enum weir_status service_open_models(struct service *service, struct weir_error 
     service->api.catalog = service->catalog;
     return status;
 }
-
-static void add_route(struct service *service, const char *method_path, const struct handler *handler,
-                      enum catalog_action action) {
-    struct api_admin *admin = &service->api.admin[action];
-    *admin = (struct api_admin){.api = &service->api, .action = action};
-    router_add(
-        &service->router,
-        &(struct router_entry){.path = method_path, .handler = handler, .context = admin, .sets = ROUTE_SET_ADMIN});
-}
-
-void service_add_admin_routes(struct service *service) {
-    static const struct {
-        const char *path;
-        enum catalog_action action;
-    } orders[] = {
-        {"/admin/models/{model}/versions/{version}/load", CATALOG_LOAD},
-        {"/admin/models/{model}/versions/{version}/unload", CATALOG_UNLOAD},
-        {"/admin/models/{model}/versions/{version}/verify", CATALOG_VERIFY},
-        {"/admin/models/{model}/versions/{version}/promote", CATALOG_PROMOTE},
-        {"/admin/models/{model}/rollout", CATALOG_START},
-        {"/admin/models/{model}/rollout/promote", CATALOG_PROMOTE},
-        {"/admin/models/{model}/rollout/pause", CATALOG_PAUSE},
-        {"/admin/models/{model}/rollout/resume", CATALOG_RESUME},
-        {"/admin/models/{model}/rollout/rollback", CATALOG_ROLL_BACK},
-    };
-    add_route(service, "/admin/models", &api_admin_list_handler, CATALOG_LOAD);
-    add_route(service, "/admin/models/{model}", &api_admin_show_handler, CATALOG_LOAD);
-    add_route(service, "/admin/scan", &api_admin_scan_handler, CATALOG_LOAD);
-    for (size_t i = 0; i < sizeof orders / sizeof orders[0]; i++)
-        add_route(service, orders[i].path, &api_admin_order_handler, orders[i].action);
-}

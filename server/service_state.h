@@ -75,10 +75,8 @@ void service_loop_options(const struct config *config, struct loop_options *out)
 bool service_open_signals(struct service *service);
 void service_close_signals(struct service *service);
 
-/* server/service_models.c: opens the catalog as the configuration says; and the routes of /admin. Errors: INVALID, IO,
- * NO_MEMORY. */
+/* server/service_models.c: opens the catalog as the configuration says. Errors: INVALID, IO, NO_MEMORY. */
 enum weir_status service_open_models(struct service *service, struct weir_error *err) WEIR_CHECKED;
-void service_add_admin_routes(struct service *service);
 
 /* Starts the loader's threads. Errors: NO_MEMORY. */
 enum weir_status service_start_loading(struct service *service, struct weir_error *err) WEIR_CHECKED;

@@ -33,16 +33,9 @@ struct api_loop {
 
 struct api;
 
-/* The context of a route under /admin. */
-struct api_admin {
-    struct api *api;
-    enum catalog_action action;
-};
-
 struct api {
     struct engine *engine;
     struct catalog *catalog;
-    struct api_admin admin[CATALOG_ACTION_COUNT];
     struct admission admission;
     struct metrics *metrics;
     struct statistics *statistics;
@@ -78,12 +71,7 @@ struct api_route {
 extern const struct api_route api_v1_routes[];
 extern const struct api_route api_v2_routes[];
 extern const struct api_route api_v2_statistics_routes[];
-
-/* Their context is a struct api_admin; the paths name model and version. */
-extern const struct handler api_admin_list_handler;
-extern const struct handler api_admin_show_handler;
-extern const struct handler api_admin_scan_handler;
-extern const struct handler api_admin_order_handler;
+extern const struct api_route api_admin_routes[]; /* for the listener of admin_listen alone */
 
 /* Why the service is not ready. None: it is ready. */
 enum { API_MAX_OBSTACLES = 4, API_OBSTACLE_BYTES = 512 };

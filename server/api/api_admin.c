@@ -71,16 +71,16 @@ static bool refuse_foreign(struct exchange *exchange, const struct request *requ
 }
 
 static void list_head(struct exchange *exchange, const struct request *request) {
-    const struct api_admin *admin = exchange->context;
+    struct api *api = exchange->context;
     struct bytes *body = reply_begin(exchange);
     struct weir_error err;
     enum weir_status status = WEIR_OK;
     if (refuse_foreign(exchange, request))
         return;
     bytes_text(body, "{\"models\":[");
-    for (int i = 0; i < catalog_model_count(admin->api->catalog) && status == WEIR_OK; i++) {
+    for (int i = 0; i < catalog_model_count(api->catalog) && status == WEIR_OK; i++) {
         bytes_text(body, i > 0 ? "," : "");
-        status = write_model(admin->api, i, body, &err);
+        status = write_model(api, i, body, &err);
     }
     bytes_text(body, "]}\n");
     if (status == WEIR_OK)
@@ -90,15 +90,15 @@ static void list_head(struct exchange *exchange, const struct request *request) 
 }
 
 static void show_head(struct exchange *exchange, const struct request *request) {
-    const struct api_admin *admin = exchange->context;
+    struct api *api = exchange->context;
     struct bytes *body = reply_begin(exchange);
     struct weir_error err;
     if (refuse_foreign(exchange, request))
         return;
     int model;
-    enum weir_status status = api_find_model(admin->api, exchange->captures[0], &model, &err);
+    enum weir_status status = api_find_model(api, exchange->captures[0], &model, &err);
     if (status == WEIR_OK)
-        status = write_model(admin->api, model, body, &err);
+        status = write_model(api, model, body, &err);
     bytes_text(body, "\n");
     if (status == WEIR_OK)
         reply_json(exchange, 200, body);
@@ -107,11 +107,11 @@ static void show_head(struct exchange *exchange, const struct request *request) 
 }
 
 static void scan_head(struct exchange *exchange, const struct request *request) {
-    const struct api_admin *admin = exchange->context;
+    struct api *api = exchange->context;
     struct bytes *body = reply_begin(exchange);
     if (refuse_foreign(exchange, request))
         return;
-    catalog_look(admin->api->catalog, 0);
+    catalog_look(api->catalog, 0);
     bytes_text(body, "{\"action\":\"scan\",\"result\":\"the model directories are being looked at\"}\n");
     reply_json(exchange, 200, body);
 }
@@ -131,7 +131,7 @@ static enum weir_status read_version(const char *text, uint64_t *out, struct wei
 }
 
 static void order_head(struct exchange *exchange, const struct request *request) {
-    const struct api_admin *admin = exchange->context;
+    struct api *api = exchange->context;
     struct weir_error err;
     char peer[80];
     if (refuse_foreign(exchange, request))
@@ -143,7 +143,7 @@ static void order_head(struct exchange *exchange, const struct request *request)
         return;
     }
     int model;
-    if (api_find_model(admin->api, exchange->captures[0], &model, &err) != WEIR_OK) {
+    if (api_find_model(api, exchange->captures[0], &model, &err) != WEIR_OK) {
         reply_failure(exchange, &err);
         return;
     }
@@ -153,8 +153,8 @@ static void order_head(struct exchange *exchange, const struct request *request)
         reply_failure(exchange, &err);
         return;
     }
-    *call = (struct admin_call){.api = admin->api, .loop = exchange->loop, .exchange = exchange};
-    call->order.action = admin->action;
+    *call = (struct admin_call){.api = api, .loop = exchange->loop, .exchange = exchange};
+    call->order.action = *(const enum catalog_action *)exchange->handler->kind;
     call->order.model = model;
     snprintf(call->order.actor, sizeof call->order.actor, "admin %s", exchange_peer(exchange, peer, sizeof peer));
     catalog_rollout_init(&call->order.rollout);
@@ -242,8 +242,31 @@ static void order_gone(struct exchange *exchange) {
 #define READS  .route = ROUTE_ADMIN, .methods = METHOD_GET | METHOD_HEAD, .allow = "GET, HEAD, OPTIONS"
 #define ORDERS .route = ROUTE_ADMIN, .methods = METHOD_POST, .allow = "POST, OPTIONS"
 
-const struct handler api_admin_list_handler = {READS, .head = list_head};
-const struct handler api_admin_show_handler = {READS, .head = show_head};
-const struct handler api_admin_scan_handler = {ORDERS, .head = scan_head};
-const struct handler api_admin_order_handler = {ORDERS, .head = order_head, .body = order_body, .end = order_end,
-                                                .gone = order_gone};
+static const struct handler list_handler = {READS, .head = list_head};
+static const struct handler show_handler = {READS, .head = show_head};
+static const struct handler scan_handler = {ORDERS, .head = scan_head};
+
+/* One for each action; kind is the action. */
+static const struct handler order_handlers[CATALOG_ACTION_COUNT] = {
+#define ORDER_HANDLER(name, text)                                                                                      \
+    [CATALOG_##name] = {ORDERS,           .head = order_head, .body = order_body,                                      \
+                        .end = order_end, .gone = order_gone, .kind = &(const enum catalog_action){CATALOG_##name}},
+    CATALOG_ACTION_LIST(ORDER_HANDLER)
+#undef ORDER_HANDLER
+};
+
+const struct api_route api_admin_routes[] = {
+    {"/admin/models", &list_handler},
+    {"/admin/models/{model}", &show_handler},
+    {"/admin/scan", &scan_handler},
+    {"/admin/models/{model}/versions/{version}/load", &order_handlers[CATALOG_LOAD]},
+    {"/admin/models/{model}/versions/{version}/unload", &order_handlers[CATALOG_UNLOAD]},
+    {"/admin/models/{model}/versions/{version}/verify", &order_handlers[CATALOG_VERIFY]},
+    {"/admin/models/{model}/versions/{version}/promote", &order_handlers[CATALOG_PROMOTE]},
+    {"/admin/models/{model}/rollout", &order_handlers[CATALOG_START]},
+    {"/admin/models/{model}/rollout/promote", &order_handlers[CATALOG_PROMOTE]},
+    {"/admin/models/{model}/rollout/pause", &order_handlers[CATALOG_PAUSE]},
+    {"/admin/models/{model}/rollout/resume", &order_handlers[CATALOG_RESUME]},
+    {"/admin/models/{model}/rollout/rollback", &order_handlers[CATALOG_ROLL_BACK]},
+    {NULL, NULL},
+};

@@ -1,5 +1,4 @@
 #include "server/codec/v2_answer.h"
-#include "server/codec/batch_axis.h"
 
 #include <inttypes.h>
 #include <math.h>
@@ -7,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "server/codec/batch_axis.h"
 #include "server/codec/json_answer.h"
 #include "server/codec/v2_datatype.h"
 
