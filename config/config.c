@@ -269,10 +269,23 @@ static bool is_default(const struct loader *loader, enum config_key_id id) {
     return loader->config.origins[id].kind == CONFIG_ORIGIN_DEFAULT;
 }
 
+/* Where the device is not known before the start, it refuses then. */
+static void check_precision(struct loader *loader) {
+    const struct config *config = &loader->config;
+    bool is_gpus = config->precision == CONFIG_PRECISION_TF32 || config->precision == CONFIG_PRECISION_FP16;
+    if (config->device == CONFIG_DEVICE_CUDA && config->precision == CONFIG_PRECISION_INT8)
+        complain_about(loader, CONFIG_KEY_precision, CONFIG_ERROR,
+                       "int8 is for the CPU: GPUs have fp32, tf32, fp16 and bf16");
+    if (config->device == CONFIG_DEVICE_CPU && is_gpus)
+        complain_about(loader, CONFIG_KEY_precision, CONFIG_ERROR,
+                       "tf32 and fp16 are for GPUs: the CPU has fp32, bf16 and int8");
+}
+
 static void check_together(struct loader *loader) {
     const struct config *config = &loader->config;
     char text[160];
     config_models_check(&config->models, loader->file, loader->problems);
+    check_precision(loader);
     if (config->models.count > 0 && config->model_path)
         complain_about(loader, CONFIG_KEY_model_path, CONFIG_ERROR, "and models are both given: name it under models");
     if (config->models.count > 0 && config->model_name)

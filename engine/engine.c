@@ -61,8 +61,9 @@ enum weir_status engine_open(const struct engine_options *options, struct engine
     engine->options = *options;
     if (engine->options.watchdog_ns == 0)
         engine->options.watchdog_ns = (int64_t)STUCK_LEAST_MS * CLOCK_NS_PER_MS;
+    engine->options.devices.patience_ns = STUCK_FOR_GOOD * engine->options.watchdog_ns;
     pthread_mutex_init(&engine->lock, NULL);
-    enum weir_status status = inventory_open(&options->devices, &engine->inventory, err);
+    enum weir_status status = inventory_open(&engine->options.devices, &engine->inventory, err);
     if (status != WEIR_OK)
         goto out;
     struct batcher_options batching = {
@@ -264,6 +265,17 @@ void engine_status(struct engine *engine, struct engine_status *out) {
         .stuck = is_stuck(engine, &load, 1, now_ns),
         .stuck_for_good = engine->inventory.devices[0]->bus_id[0] && is_stuck(engine, &load, STUCK_FOR_GOOD, now_ns),
     };
+}
+
+enum backend_state engine_device_state(const struct engine *engine, int device) {
+    const struct backend *backend = engine->inventory.devices[device];
+    return backend->ops->state ? backend->ops->state(backend) : BACKEND_OK;
+}
+
+const char *engine_device_state_text(enum backend_state state) {
+    static const char *const texts[BACKEND_STATES] = {
+        [BACKEND_OK] = "ok", [BACKEND_DEGRADED] = "degraded", [BACKEND_LOST] = "lost"};
+    return texts[state];
 }
 
 bool engine_telemetry(struct engine *engine, int device, struct telemetry_reading *out) {

@@ -120,6 +120,10 @@ struct engine_status {
 };
 void engine_status(struct engine *engine, struct engine_status *out);
 
+/* Of one device, by number. thread: any. */
+enum backend_state engine_device_state(const struct engine *engine, int device);
+const char *engine_device_state_text(enum backend_state state);
+
 /* What NVML last told of a device. False: it is no GPU. thread: any. */
 bool engine_telemetry(struct engine *engine, int device, struct telemetry_reading *out);
 

@@ -22,7 +22,8 @@ static struct backend_options options_of(const struct inventory_options *options
     static const enum backend_invariance invariances[] = {[INVENTORY_VARIANT] = BACKEND_VARIANT,
                                                           [INVENTORY_BUCKET] = BACKEND_BUCKET,
                                                           [INVENTORY_STRICT] = BACKEND_STRICT};
-    return (struct backend_options){.precision = inventory_backend_precision(options->precision),
+    return (struct backend_options){.patience_ns = options->patience_ns,
+                                    .precision = inventory_backend_precision(options->precision),
                                     .invariance = invariances[options->invariance]};
 }
 

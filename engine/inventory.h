@@ -33,6 +33,7 @@ struct inventory_options {
     int cpu_threads;         /* cut to the processors that the process may use (cpus.h) */
     enum inventory_precision precision;
     enum inventory_invariance invariance;
+    int64_t patience_ns; /* a GPU that hangs for longer while it is opened or loaded is lost; 0: it is waited for */
 };
 
 /* Opens the devices. cuda without a usable GPU: DEVICE, naming what is missing. Owner: the caller, by

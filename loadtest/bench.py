@@ -222,6 +222,26 @@ def start_times(repetitions, **options):
     return seen, said, resident
 
 
+def fault_times(repetitions, folder, **options):
+    """Milliseconds from the request whose batch breaks a simulated GPU for good to the first 503 of /health/ready."""
+    took, now = [], folder / "fault-now"
+    env = {"CUDA_DOUBLE": "when=%s fail_operation=product:1:700" % now}
+    body = json.dumps({"instances": [[0.5] * 64]})
+    for _ in range(repetitions):
+        with weir(ROOT / "models" / "digits", env=env, **{**options, "drain_delay_ms": 2000}) as server:
+            if server.request("POST", "/predict", body)[0] != 200 or server.request("GET", "/health/ready")[0] != 200:
+                raise MeasureError("weir does not serve on a simulated GPU:\n" + server.log())
+            now.touch()
+            began = time.monotonic()
+            if server.request("POST", "/predict", body)[0] != 503:
+                raise MeasureError("the simulated GPU did not break:\n" + server.log())
+            while server.request("GET", "/health/ready")[0] != 503:
+                pass
+            took.append((time.monotonic() - began) * 1000)
+        now.unlink()
+    return took
+
+
 def open_and_ask(address, count):
     """Connections that have had one answer each and are then idle."""
     host, _, port = address.rpartition(":")
@@ -253,7 +273,7 @@ def idle_connection_bytes(limit):
     return (after - before) / IDLE_CONNECTIONS, None
 
 
-def measure_life(report, options):
+def measure_life(report, options, folder):
     say("start and memory")
     seen, said, resident = start_times(options.repetitions)
     report.add_samples("digits: process start to the first 200 of /health/ready", seen, "ms", ("<", 30), 1)
@@ -262,8 +282,11 @@ def measure_life(report, options):
     report.add_samples("digits: resident memory after load", resident, "MiB", ("<", 24), 1)
     simulated = BUILD / "tests" / "weir_cuda_sim.so"
     if simulated.exists():
-        seen, _, _ = start_times(options.repetitions, device="cuda", cuda_module=simulated, allow_simulated=1)
+        device = {"device": "cuda", "cuda_module": simulated, "allow_simulated": 1}
+        seen, _, _ = start_times(options.repetitions, **device)
         report.add_samples("digits: start on a simulated GPU", seen, "ms", ("<", 150), 1)
+        took = fault_times(options.repetitions, folder, **device)
+        report.add_samples("digits: a simulated GPU's fault to 503 of /health/ready", took, "ms", ("<", 100), 1)
     size, why_not = idle_connection_bytes(raise_descriptor_limit())
     report.add(
         "resident memory of an idle connection (of %d)" % IDLE_CONNECTIONS, size, "bytes", ("<=", 1024), 0, skipped=why_not
@@ -292,7 +315,7 @@ def main():
             "(raw). CPU times are those of all threads of the server, from /proc/PID/task/*/schedstat."
             % (options.repetitions, options.seconds, options.warm_up, sizes["json"], sizes["raw"])
         )
-        measure_life(report, options)
+        measure_life(report, options, pathlib.Path(folder))
     print(report.text())
     report.save(options.write)
     missed = report.missed()

@@ -231,7 +231,7 @@ def server(check):
 def fault(check):
     """A kernel breaks the context under load: not ready at once, its own exit code, and a restart serves."""
     if check.simulated:
-        env = check.environment(WEIR_CUDA_DOUBLE="fail_operation=product:400:719")
+        env = check.environment(CUDA_DOUBLE="fail_operation=product:400:719")
         running = Server(check, DIGITS, env)
     else:
         env = check.environment(GPU_FAULT_MODULE=check.module, GPU_FAULT_AFTER=300)

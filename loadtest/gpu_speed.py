@@ -103,7 +103,7 @@ def compare(check, name, precision, rows):
 def floor(check):
     """What the runtime costs, whatever runs on it."""
     check.show(check.measure("floor", 20 if check.simulated else 200 if check.quick else 2000))
-    env = check.environment(WEIR_CUDA_DOUBLE="fail_operation=*:1:700") if check.simulated else None
+    env = check.environment(CUDA_DOUBLE="fail_operation=*:1:700") if check.simulated else None
     check.show(check.measure("fault", env=env, limit=15))
 
 

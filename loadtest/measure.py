@@ -215,7 +215,7 @@ class Server:
     """A server on the server's core: its log goes to a file, its address is read from there once the event `wait` is in
     it. With wait None nothing is waited for."""
 
-    def __init__(self, command, wait="ready", seconds=30):
+    def __init__(self, command, wait="ready", seconds=30, env=None):
         self.log_file = tempfile.NamedTemporaryFile(prefix="weir-bench-", suffix=".log")
         here = os.sched_getaffinity(0)
         os.sched_setaffinity(0, {SERVER_CORE})  # inherited by all threads of the child, as taskset does it
@@ -223,7 +223,7 @@ class Server:
             self.started = time.monotonic()
             self.process = subprocess.Popen(
                 list(map(str, command)), stdin=subprocess.DEVNULL, stdout=self.log_file, stderr=self.log_file,
-                env={name: value for name, value in os.environ.items() if not name.startswith("WEIR_")},
+                env={name: value for name, value in {**os.environ, **(env or {})}.items() if not name.startswith("WEIR_")},
             )
         finally:
             os.sched_setaffinity(0, here)
@@ -308,12 +308,12 @@ class Server:
             os.sched_setaffinity(int(task.name), {SERVER_CORE if name.startswith("dev-") else CLIENT_CORE})
 
 
-def weir(model, wait="ready", **options):
+def weir(model, wait="ready", env=None, **options):
     """`weir serve`; options become flags."""
     command = [program("weir"), "serve", model]
     for name, value in {"host": "127.0.0.1", "port": 0, "drain_delay_ms": 0, **options}.items():
         command += ["--" + name.replace("_", "-"), value]
-    return Server(command, wait)
+    return Server(command, wait, env=env)
 
 
 # ---------------------------------------------------------------- the report

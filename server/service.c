@@ -331,7 +331,9 @@ int service_run(const struct config *config, const struct config_sources *source
         code = exit_code_of(service_start_loading(&service, &err));
     if (code == EXIT_CODE_DONE) {
         service_wait(&service);
-        code = atomic_load(&service.api.device_lost) ? EXIT_CODE_DEVICE_LOST : service.load_code;
+        code = atomic_load(&service.api.device_lost) ? EXIT_CODE_DEVICE_LOST
+               : service.loader_ended                ? service.load_code
+                                                     : EXIT_CODE_DONE;
         err = service.load_error;
         bool is_loading = !catalog_stop(service.catalog, false);
         if (is_loading || service.abandons_batch) {

@@ -146,7 +146,7 @@ static void load_ready(evutil_socket_t fd, short what, void *context) {
     if (read(fd, &count, sizeof count) != (ssize_t)sizeof count)
         return;
     service->loader_ended = true;
-    if (service->load_code != EXIT_CODE_DONE || service->phase == SERVICE_ENDED) {
+    if (service->load_code != EXIT_CODE_DONE) {
         service->phase = SERVICE_ENDED;
         event_base_loopbreak(service->base);
     }
@@ -186,9 +186,7 @@ enum weir_status service_start_loading(struct service *service, struct weir_erro
         service->load_event = event_new(service->base, service->load_fd, EV_READ | EV_PERSIST, load_ready, service);
     if (!start_watchdog(service) || !service->load_event || event_add(service->load_event, NULL) != 0)
         return weir_fail(err, WEIR_NO_MEMORY, "cannot start the loader's thread");
-    enum weir_status status = catalog_start(service->catalog, err);
-    service->loader_started = status == WEIR_OK;
-    return status;
+    return catalog_start(service->catalog, err);
 }
 
 static void set_timer(struct service *service, int64_t wait_ns) {
@@ -196,7 +194,8 @@ static void set_timer(struct service *service, int64_t wait_ns) {
     event_add(service->timer, &wait);
 }
 
-/* Nothing is waited for any more, a batch that still runs neither: a device that hangs would never give it back. */
+/* Nothing is waited for any more, neither a batch that still runs nor a version that still loads: a device that hangs
+ * would never give them back. */
 static void end(struct service *service, const char *how) {
     struct engine_status status;
     engine_status(service->engine, &status);
@@ -204,9 +203,7 @@ static void end(struct service *service, const char *how) {
     log_event(LOG_INFO, "drained", "outcome=%s connections=%u in_flight=%u", how,
               atomic_load(&service->connections.open), atomic_load(&service->api.admission.slots));
     service->phase = SERVICE_ENDED;
-    if (service->cut || !service->loader_started || service->loader_ended)
-        event_base_loopbreak(service->base);
-    /* Otherwise the loader's thread is waited for, in load_ready; a second signal does not. */
+    event_base_loopbreak(service->base);
 }
 
 static void drain(struct service *service) {
@@ -271,7 +268,6 @@ static void signal_ready(evutil_socket_t fd, short what, void *context) {
                 delay_ns = LOST_DELAY_MS * CLOCK_NS_PER_MS;
             leave(service, info.ssi_signo == SIGINT || !service->loader_ended ? 0 : delay_ns);
         } else {
-            service->cut = true;
             end(service, "cut"); /* a second signal */
         }
     }

@@ -45,12 +45,11 @@ struct service {
     struct catalog *catalog;
 
     /* The first look at the models, whose end the main thread hears through an eventfd. */
-    bool loader_started, loader_ended;
+    bool loader_ended;
     int load_code; /* valid once it is over */
     struct weir_error load_error;
     struct event *load_event;
     int load_fd;
-    bool cut; /* ended by a second signal */
 
     /* The main thread's own loop. */
     struct event_base *base;

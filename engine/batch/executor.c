@@ -25,6 +25,11 @@ static struct backend_model *replica_of(const struct executor *executor, const s
     return version_replica(batch->version, executor->options.device);
 }
 
+/* A device that has no memory for a batch has failed, to those who wait for it. */
+static enum weir_status of_run(enum weir_status status) {
+    return status == WEIR_NO_MEMORY ? WEIR_DEVICE : status;
+}
+
 /* Lays parts first..end into the slot and starts it. */
 static enum weir_status submit(struct executor *executor, int slot, uint32_t first, uint32_t end) {
     const struct backend_ops *ops = executor->options.backend->ops;
@@ -41,11 +46,16 @@ static enum weir_status submit(struct executor *executor, int slot, uint32_t fir
     int64_t begun_ns = clock_now_ns();
     batch->begin_ns += begun_ns - began_ns;
     if (status != WEIR_OK)
-        return status;
+        return of_run(status);
     for (int i = 0; i < signature->input_count; i++)
         batch_gather(batch, first, end, i, &signature->inputs[i], ops->input(replica, slot, i));
     batch->input_ns += clock_now_ns() - begun_ns;
-    return ops->submit(replica, slot, &batch->error);
+    return of_run(ops->submit(replica, slot, &batch->error));
+}
+
+static enum weir_status wait(struct executor *executor, int slot) {
+    struct batch *batch = &executor->batches[slot];
+    return of_run(executor->options.backend->ops->wait(replica_of(executor, batch), slot, &batch->error));
 }
 
 static void set_status(struct batch *batch, uint32_t first, uint32_t end, enum weir_status status) {
@@ -88,7 +98,7 @@ static void run_by_halves(struct executor *executor, int slot, uint32_t first, u
     struct batch *batch = &executor->batches[slot];
     enum weir_status status = submit(executor, slot, first, end);
     if (status == WEIR_OK)
-        status = executor->options.backend->ops->wait(replica_of(executor, batch), slot, &batch->error);
+        status = wait(executor, slot);
     if (status == WEIR_OK) {
         scatter(executor, slot, first, end);
         return;
@@ -133,7 +143,7 @@ static void finish(struct executor *executor, int slot) {
     struct batch *batch = &executor->batches[slot];
     enum weir_status status = executor->submit_status[slot];
     if (status == WEIR_OK)
-        status = executor->options.backend->ops->wait(replica_of(executor, batch), slot, &batch->error);
+        status = wait(executor, slot);
     int64_t now_ns = clock_now_ns(), took_ns = now_ns - executor->submitted_ns[slot];
     batch->infer_ns = took_ns > batch->begin_ns + batch->input_ns ? took_ns - batch->begin_ns - batch->input_ns : 0;
     if (status == WEIR_DEVICE_LOST)

@@ -25,12 +25,15 @@ struct backend_options {
     int threads; /* CPU: threads of one batch; 0 = 1 */
     enum backend_precision precision;
     enum backend_invariance invariance;
-    size_t batch_bytes; /* CPU: most memory of one batch between its steps and at its ends; 0: half of what there is */
+    int64_t patience_ns; /* GPU: the loader waits no longer for any piece of work; 0: as long as it takes */
+    size_t batch_bytes;  /* CPU: most memory of one batch between its steps and at its ends; 0: half of what there is */
 };
+
+/* DEGRADED: the last batch failed, the next may work. LOST: every call fails from now on, the process must end. */
+enum backend_state { BACKEND_OK, BACKEND_DEGRADED, BACKEND_LOST, BACKEND_STATES };
 
 /* What a device tells about a loaded model, for people and for health. */
 struct backend_report {
-    bool degraded, lost; /* the device: its last batch failed; it will not come back */
     bool invariance_tested, invariant;
     char memory[320]; /* the memory plan, in words; "" if there is none */
 };
@@ -63,9 +66,14 @@ struct backend_ops {
     /* Returns once the slot's results are in its output memory. DEVICE: this batch failed, others may work.
      * DEVICE_LOST: the device will not come back. */
     enum weir_status (*wait)(struct backend_model *model, int slot, struct weir_error *err) WEIR_CHECKED;
+    /* The loader's wait. The engine looks whether a batch of the device's thread hangs, but not at these: so a device
+     * that has not ended after options.patience_ns is LOST. */
+    enum weir_status (*wait_loading)(struct backend_model *model, int slot, struct weir_error *err) WEIR_CHECKED;
 
     /* NULL where there is nothing to tell. thread: any, while the model is loaded. */
     void (*report)(const struct backend_model *model, struct backend_report *out);
+    /* NULL: always OK. thread: any. */
+    enum backend_state (*state)(const struct backend *backend);
 
     void (*close)(struct backend *backend);
 };
@@ -78,7 +86,7 @@ struct backend {
     char bus_id[32];       /* of a GPU, "0000:3b:00.0", for its telemetry; "" */
 };
 
-/* Opens the CPU backend (oneDNN). Errors: DEVICE. */
+/* Opens the CPU backend (oneDNN). Errors: UNSUPPORTED (it lacks the precision), DEVICE. */
 enum weir_status backend_cpu_open(const struct backend_options *options, struct backend **out,
                                   struct weir_error *err) WEIR_CHECKED;
 

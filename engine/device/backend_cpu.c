@@ -60,11 +60,6 @@ static bool has_rows_inside(const struct tensor_spec *specs, int count) {
 
 static enum weir_status check_options(const struct backend_model *model, struct weir_error *err) {
     const struct signature *signature = plan_signature(model->plan);
-    if (model->options.precision == BACKEND_TF32 || model->options.precision == BACKEND_FP16)
-        return weir_fail(err, WEIR_UNSUPPORTED,
-                         "precision tf32 and fp16 are for GPUs: the CPU has fp32, bf16 and int8");
-    if (model->options.precision == BACKEND_BF16 && !backend_cpu_dnnl_has_bf16())
-        return weir_fail(err, WEIR_UNSUPPORTED, "precision bf16: this processor has no bfloat16 instructions");
     if (model->options.invariance != BACKEND_VARIANT && (has_rows_inside(signature->inputs, signature->input_count) ||
                                                          has_rows_inside(signature->outputs, signature->output_count)))
         return weir_fail(err, WEIR_UNSUPPORTED,
@@ -160,6 +155,15 @@ static void read_processor_name(char name[49]) {
 #endif
 }
 
+static enum weir_status check_precision(enum backend_precision precision, struct weir_error *err) {
+    if (precision == BACKEND_TF32 || precision == BACKEND_FP16)
+        return weir_fail(err, WEIR_UNSUPPORTED,
+                         "precision tf32 and fp16 are for GPUs: the CPU has fp32, bf16 and int8");
+    if (precision == BACKEND_BF16 && !backend_cpu_dnnl_has_bf16())
+        return weir_fail(err, WEIR_UNSUPPORTED, "precision bf16: this processor has no bfloat16 instructions");
+    return WEIR_OK;
+}
+
 enum weir_status backend_cpu_open(const struct backend_options *options, struct backend **out, struct weir_error *err) {
     static const struct backend_ops ops = {.name = "cpu",
                                            .load = load,
@@ -170,9 +174,12 @@ enum weir_status backend_cpu_open(const struct backend_options *options, struct 
                                            .output_shape = output_shape,
                                            .submit = submit,
                                            .wait = wait_for,
+                                           .wait_loading = wait_for,
                                            .close = close_backend};
     struct backend_cpu_device device;
     char library[64], processor[49];
+    if (check_precision(options ? options->precision : BACKEND_FP32, err) != WEIR_OK)
+        return WEIR_UNSUPPORTED;
     if (backend_cpu_dnnl_open(&device, library, sizeof library, err) != WEIR_OK)
         return WEIR_DEVICE;
     backend_cpu_dnnl_close(&device);

@@ -8,12 +8,9 @@
 
 #include "engine/device/cuda/weir_cuda.h"
 
-typedef uint64_t (*abi_function)(void);
-typedef enum weir_status (*open_function)(const struct backend_options *options, int device, struct backend **out,
-                                          struct weir_error *err);
-
-typedef enum weir_status (*lacks_function)(struct plan *plan, weir_cuda_lack tell, void *context,
-                                           struct weir_error *err);
+typedef __typeof__(weir_cuda_abi) *abi_function;
+typedef __typeof__(weir_cuda_open) *open_function;
+typedef __typeof__(weir_cuda_lacks) *lacks_function;
 
 static const char FILE_NAME[] = "weir_cuda.so";
 
@@ -43,8 +40,7 @@ static enum weir_status find(const struct cuda_module_options *options, char *pa
         snprintf(path, size, "%s", options->path);
         return access(path, F_OK) == 0
                    ? WEIR_OK
-                   : weir_fail(err, WEIR_DEVICE, "no CUDA module: WEIR_CUDA_MODULE is %.200s, which is not there",
-                               path);
+                   : weir_fail(err, WEIR_DEVICE, "no CUDA module: cuda_module is %.200s, which is not there", path);
     }
     if ((knows_own && is_there(own, path, size)) || (options->folder && is_there(options->folder, path, size)))
         return WEIR_OK;

@@ -243,8 +243,5 @@ enum weir_status nvml_read(struct nvml *nvml, struct nvml_device *device, struct
     read_temperature(nvml, device, &questions);
     read_power(nvml, device, &questions);
     read_clocks(nvml, device, &questions);
-    if (!questions.lost)
-        return WEIR_OK;
-    out->lost = true;
-    return fail(nvml, questions.lost, "reading", err);
+    return questions.lost ? fail(nvml, questions.lost, "reading", err) : WEIR_OK;
 }

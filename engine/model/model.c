@@ -74,7 +74,7 @@ static enum weir_status warm_up(struct version *version, int device, uint32_t ro
         int64_t begin_ns = clock_now_ns();
         status = ops->submit(replica, 0, err);
         if (status == WEIR_OK)
-            status = ops->wait(replica, 0, err);
+            status = ops->wait_loading(replica, 0, err);
         int64_t run_ns = clock_now_ns() - begin_ns;
         took_ns = run_ns < took_ns ? run_ns : took_ns;
         all_ns += run_ns;

@@ -193,11 +193,7 @@ static __global__ void integer_power(const struct broadcast broadcast, int64_t l
                                      const integer *a, const float *b, integer *y, size_t count) {
     CUDA_DEVICE_EACH(i, count) {
         struct places places = places_of(&broadcast, i);
-        double value = pow((double)a[places.a], (double)b[places.b]);
-        y[i] = (integer)(value != value              ? 0
-                         : value <= (double)least    ? least
-                         : value >= (double)greatest ? greatest
-                                                     : (int64_t)value);
+        y[i] = (integer)cuda_device_saturate(pow((double)a[places.a], (double)b[places.b]), least, greatest);
     }
 }
 

@@ -47,16 +47,11 @@ static __device__ __forceinline__ float float_near(int64_t x) {
     return round_to_odd((double)x);
 }
 
-/* Truncates; what does not fit becomes the least or greatest, NaN becomes 0. */
 static __device__ __forceinline__ int64_t saturate(double x, int64_t least, int64_t greatest) {
-    if (x != x)
-        return 0;
-    if (x <= (double)least)
-        return least;
-    return x >= (double)greatest ? greatest : (int64_t)x;
+    return cuda_device_saturate(x, least, greatest);
 }
 static __device__ __forceinline__ int64_t saturate(float x, int64_t least, int64_t greatest) {
-    return saturate((double)x, least, greatest);
+    return cuda_device_saturate((double)x, least, greatest);
 }
 /* Integers wrap around when they are stored. */
 static __device__ __forceinline__ int64_t saturate(int64_t x, int64_t, int64_t) {

@@ -90,6 +90,15 @@ static __device__ __forceinline__ long long cuda_walk_offset(const struct cuda_w
     return offset + (long long)index * walk->strides[0];
 }
 
+/* Truncates; what does not fit becomes the least or greatest, NaN becomes 0. */
+static __device__ __forceinline__ int64_t cuda_device_saturate(double x, int64_t least, int64_t greatest) {
+    if (x != x)
+        return 0;
+    if (x <= (double)least)
+        return least;
+    return x >= (double)greatest ? greatest : (int64_t)x;
+}
+
 /* A line is what remains of a view when one dimension (or a run of them) is taken out: `length` elements, `inner`
  * apart. */
 struct cuda_lines {

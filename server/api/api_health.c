@@ -90,6 +90,13 @@ static void put_gpu(struct bytes *body, const struct telemetry_reading *gpu) {
     bytes_text(body, "}");
 }
 
+static void put_states(struct bytes *body, const struct engine *engine, int device_count) {
+    bytes_text(body, ",\"states\":[");
+    for (int i = 0; i < device_count; i++)
+        bytes_printf(body, "%s\"%s\"", i > 0 ? "," : "", engine_device_state_text(engine_device_state(engine, i)));
+    bytes_text(body, "]");
+}
+
 static void put_gpus(struct bytes *body, struct engine *engine) {
     struct telemetry_reading gpu;
     for (int i = 0; engine_telemetry(engine, i, &gpu); i++) {
@@ -137,6 +144,7 @@ static void health_head(struct exchange *exchange, const struct request *request
     bytes_json_member(body, "reason", status.device_reason);
     bytes_printf(body, ",\"fallback\":%s,", status.device_fell_back ? "true" : "false");
     bytes_json_member(body, "description", status.device_description);
+    put_states(body, api->engine, status.device_count);
     put_gpus(body, api->engine);
     bytes_printf(body, "},\"in_flight\":%u,\"max_concurrency\":%u,\"queued_requests\":%u,\"queued_rows\":%u",
                  atomic_load(&api->admission.slots), atomic_load(&api->admission.max_slots), status.queued_jobs,

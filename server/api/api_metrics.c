@@ -5,9 +5,19 @@
 #include "server/api/api.h"
 #include "server/http/listener.h"
 #include "server/http/reply.h"
+#include "server/observe/exposition.h"
 #include "server/observe/gpu_metrics.h"
 #include "server/observe/metrics.h"
 #include "server/observe/model_metrics.h"
+
+static void put_states(const struct engine *engine, int count, struct bytes *body) {
+    exposition_head(body, "weir_device_state", "gauge",
+                    "1 for the state that the device is in; degraded: its last batch failed.");
+    for (int i = 0; i < count; i++)
+        for (enum backend_state state = BACKEND_OK; state < BACKEND_STATES; state++)
+            bytes_printf(body, "weir_device_state{device=\"%d\",state=\"%s\"} %d\n", i, engine_device_state_text(state),
+                         engine_device_state(engine, i) == state);
+}
 
 static void put_gpus(struct api *api, int count, struct bytes *body) {
     struct telemetry_reading gpus[TELEMETRY_MOST_GPUS];
@@ -63,6 +73,7 @@ static void head(struct exchange *exchange, const struct request *request) {
     metrics_render(api->metrics, &gauges, body);
     engine_release(version);
     put_models(api, body);
+    put_states(api->engine, status.device_count, body);
     put_gpus(api, status.device_count, body);
     reply_body(exchange, 200, "text/plain; version=0.0.4; charset=utf-8", body);
 }

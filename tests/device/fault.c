@@ -1,6 +1,6 @@
 /* Is a host function called after a kernel that broke the context, and what do later calls say? (The runtime's header
  * says that it is not called; others have seen it called, and it gets no status.) On the double the kernel must be
- * planned to fail: WEIR_CUDA_DOUBLE="fail_operation=*:1:700".
+ * planned to fail: CUDA_DOUBLE="fail_operation=*:1:700".
  * usage: fault */
 #include <cuda_runtime_api.h>
 #include <stdatomic.h>

@@ -270,7 +270,7 @@ static void set_from_text(struct cuda_double_config *config, const char *name, l
 static double_core *core_make(void) {
     double_core *made = new double_core{};
     made->config = cuda_double_defaults();
-    const char *text = getenv("WEIR_CUDA_DOUBLE");
+    const char *text = getenv("CUDA_DOUBLE");
     std::string copy(text != nullptr ? text : "");
     char *save = nullptr;
     for (char *entry = strtok_r(&copy[0], " ", &save); entry != nullptr; entry = strtok_r(nullptr, " ", &save)) {

@@ -13,6 +13,7 @@
 
 struct device_state {
     bool context;
+    bool hangs; /* an operation hangs: no other one begins */
     size_t used_bytes;
     int sticky;
     CUstream_st *legacy;

@@ -101,7 +101,7 @@ bool cuda_double_is_device(const void *at, size_t bytes);
 bool cuda_double_is_pinned(const void *at, size_t bytes);
 
 /* In a process that cannot call these, the environment says the same, read when the double is loaded; '_' stands for a
- * space in an operation's name: WEIR_CUDA_DOUBLE="devices=2 driver=13000 error=100 memory_mib=64 delay_us=50 protect=1
+ * space in an operation's name: CUDA_DOUBLE="devices=2 driver=13000 error=100 memory_mib=64 delay_us=50 protect=1
  * fail_call=cudaMalloc:3:2 fail_operation=copy_to_host:7:700 hang_operation=product:9". With "when=/a/file" the
  * planned failures are counted from the moment on at which that file is there. */
 

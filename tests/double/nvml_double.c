@@ -103,7 +103,7 @@ static void __attribute__((constructor)) prepare(void) {
         device->ecc = device->persistence = 1;
         device->memory_temperature_c = 47;
     }
-    const char *text = getenv("WEIR_NVML_DOUBLE");
+    const char *text = getenv("NVML_DOUBLE");
     char copy[512], *save = NULL;
     snprintf(copy, sizeof copy, "%s", text != NULL ? text : "");
     for (char *entry = strtok_r(copy, " ", &save); entry != NULL; entry = strtok_r(NULL, " ", &save)) {

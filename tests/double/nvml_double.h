@@ -64,7 +64,7 @@ struct nvml_double {
 };
 
 /* dlsym "nvml_double": the double's state, which the caller may change. The environment changes it at loading:
- * WEIR_NVML_DOUBLE="devices=2 error=9 xid=79 mig=1 used_mib=100 lost=1". */
+ * NVML_DOUBLE="devices=2 error=9 xid=79 mig=1 used_mib=100 lost=1". */
 struct nvml_double *nvml_double(void);
 
 #endif

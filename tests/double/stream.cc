@@ -40,12 +40,16 @@ static void operation_run(CUstream_st *stream, queued_operation *operation) {
         core_sleep_us(core_random() % core.config.delay_us);
         core.lock.lock();
     }
+    while (!node.host && device.hangs && !core.released)
+        core.lock.wait();
     if (device.sticky != 0)
         return;
     bool planned = !node.host && core_plans_hold();
     if (planned && hang_due(node.name)) {
+        device.hangs = true;
         while (!core.released)
             core.lock.wait();
+        device.hangs = false;
     }
     if (planned && failure_due(node.name, &error)) {
         device.sticky = error;

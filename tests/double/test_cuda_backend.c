@@ -202,17 +202,14 @@ static void a_sticky_error_loses_the_device_for_good(void) {
     struct cuda_models_bench bench;
     cuda_models_reset();
     cuda_models_load(&bench, CUDA_MODELS_MLP, (struct backend_options){0}, MAX_ROWS);
-    EXPECT(cuda_backend_state(bench.backend) == CUDA_STATE_OK, "at first");
+    EXPECT(bench.backend->ops->state(bench.backend) == BACKEND_OK, "at first");
     cuda_double_fail_operation("product", 2, 700);
     EXPECT(cuda_models_run(&bench, 0, 4, 0) == WEIR_DEVICE_LOST, "%s", cuda_models_err.text);
     EXPECT(strstr(cuda_models_err.text, "cudaErrorIllegalAddress"), "%s", cuda_models_err.text);
-    EXPECT(cuda_backend_state(bench.backend) == CUDA_STATE_LOST, "after it");
+    EXPECT(bench.backend->ops->state(bench.backend) == BACKEND_LOST, "after it");
     EXPECT(cuda_models_run(&bench, 1, 4, 0) == WEIR_DEVICE_LOST, "%s", cuda_models_err.text);
     EXPECT(strstr(cuda_models_err.text, "is lost") && strstr(cuda_models_err.text, "cudaErrorIllegalAddress"),
            "the first cause is told again: %s", cuda_models_err.text);
-    struct backend_report report;
-    bench.backend->ops->report(bench.model, &report);
-    EXPECT(report.lost && !report.degraded, "the report");
     cuda_models_unload(&bench);
 }
 
@@ -222,11 +219,43 @@ static void an_error_that_passes_fails_one_batch(void) {
     cuda_models_load(&bench, CUDA_MODELS_MLP, (struct backend_options){0}, MAX_ROWS);
     cuda_double_fail_call("cudaGraphLaunch", 1, 1);
     EXPECT(cuda_models_run(&bench, 0, 4, 0) == WEIR_DEVICE, "%s", cuda_models_err.text);
-    EXPECT(cuda_backend_state(bench.backend) == CUDA_STATE_DEGRADED, "after it");
+    EXPECT(bench.backend->ops->state(bench.backend) == BACKEND_DEGRADED, "after it");
     EXPECT(cuda_models_run(&bench, 0, 4, 0) == WEIR_OK, "%s", cuda_models_err.text);
-    EXPECT(cuda_backend_state(bench.backend) == CUDA_STATE_OK, "after a good one");
+    EXPECT(bench.backend->ops->state(bench.backend) == BACKEND_OK, "after a good one");
     cuda_models_unload(&bench);
     cuda_models_end("a failed launch");
+}
+
+static void a_loss_that_comes_of_an_error_tells_that_error(void) {
+    struct cuda_models_bench bench;
+    cuda_models_reset();
+    cuda_models_load(&bench, CUDA_MODELS_MLP, (struct backend_options){0}, MAX_ROWS);
+    cuda_double_fail_call("cudaGraphLaunch", 1, 2);
+    cuda_double_fail_call("cudaStreamSynchronize", 1, 1);
+    EXPECT(cuda_models_run(&bench, 0, 4, 0) == WEIR_DEVICE_LOST, "%s", cuda_models_err.text);
+    EXPECT(strstr(cuda_models_err.text, "starting a batch: cudaErrorMemoryAllocation") &&
+               strstr(cuda_models_err.text, "then its stream: cudaErrorInvalidValue"),
+           "%s", cuda_models_err.text);
+    cuda_models_unload(&bench);
+}
+
+static void a_device_that_hangs_while_it_loads_is_lost(void) {
+    static const struct {
+        const char *operation;
+        unsigned long nth;
+    } hangs[] = {{"copy to device", 1}, {"product", 1}, {"product", 9}};
+    for (size_t i = 0; i < sizeof hangs / sizeof *hangs; i++) {
+        struct cuda_models_bench bench;
+        const struct backend_options options = {.patience_ns = 20000000, .invariance = BACKEND_BUCKET};
+        cuda_models_reset();
+        cuda_double_hang_operation(hangs[i].operation, hangs[i].nth);
+        EXPECT(cuda_models_try_load(&bench, CUDA_MODELS_MLP, options, MAX_ROWS) == WEIR_DEVICE_LOST, "%zu: %s", i,
+               cuda_models_err.text);
+        EXPECT(strstr(cuda_models_err.text, "the device hangs, it has not ended this within 20 ms"), "%zu: %s", i,
+               cuda_models_err.text);
+        cuda_models_unload(&bench);
+        cuda_double_release();
+    }
 }
 
 static void a_model_that_does_not_fit_is_refused_with_its_plan(void) {
@@ -248,6 +277,14 @@ static void a_model_that_does_not_fit_is_refused_with_its_plan(void) {
     EXPECT(strstr(cuda_models_err.text, "weights 0.1 MiB"), "%s", cuda_models_err.text);
     cuda_models_unload(&bench);
     cuda_models_end("out of memory");
+    cuda_models_reset();
+    cuda_double_fail_call("cudaHostAlloc", 1, 2);
+    EXPECT(cuda_models_try_load(&bench, CUDA_MODELS_MLP, (struct backend_options){0}, MAX_ROWS) == WEIR_NO_MEMORY, "%s",
+           cuda_models_err.text);
+    EXPECT(strstr(cuda_models_err.text, "weights 0.1 MiB") && strstr(cuda_models_err.text, "MiB of pinned memory"),
+           "%s", cuda_models_err.text);
+    cuda_models_unload(&bench);
+    cuda_models_end("out of pinned memory");
 }
 
 static void an_operator_that_the_device_lacks_is_named(void) {
@@ -389,6 +426,8 @@ int main(void) {
         TEST(rows_inside_cannot_be_filled_up),
         TEST(a_sticky_error_loses_the_device_for_good),
         TEST(an_error_that_passes_fails_one_batch),
+        TEST(a_loss_that_comes_of_an_error_tells_that_error),
+        TEST(a_device_that_hangs_while_it_loads_is_lost),
         TEST(a_model_that_does_not_fit_is_refused_with_its_plan),
         TEST(an_operator_that_the_device_lacks_is_named),
         TEST(all_that_a_gpu_lacks_is_told_where_there_is_none),

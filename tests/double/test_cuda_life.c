@@ -99,7 +99,7 @@ static void one_device_that_fails_leaves_the_other(void) {
     EXPECT(pthread_join(thread, NULL) == 0, "the thread");
     check_round(&second, 0, 0);
     EXPECT(cuda_models_run(&first, 1, ROWS, 0) == WEIR_DEVICE_LOST, "it stays lost");
-    EXPECT(cuda_backend_state(second.backend) == CUDA_STATE_OK, "the other one's state");
+    EXPECT(second.backend->ops->state(second.backend) == BACKEND_OK, "the other one's state");
     pthread_barrier_destroy(&neighbour.ran);
     pthread_barrier_destroy(&neighbour.failed);
     second.backend->ops->unload(second.model);

@@ -27,9 +27,9 @@ static void errors_that_stay_end_the_process_and_others_do_not(void) {
 static void a_lost_device_stays_lost(void) {
     struct cuda_errors mine = {0};
     cuda_errors_note(&mine, true);
-    CHECK(atomic_load(&mine.state) == CUDA_STATE_DEGRADED);
+    CHECK(atomic_load(&mine.state) == BACKEND_DEGRADED);
     cuda_errors_note(&mine, false);
-    CHECK(atomic_load(&mine.state) == CUDA_STATE_OK);
+    CHECK(atomic_load(&mine.state) == BACKEND_OK);
     CHECK(cuda_errors_fail(&mine, cudaErrorMemoryAllocation, "here", &err) == WEIR_NO_MEMORY);
     CHECK(!cuda_errors_is_lost(&mine));
     CHECK(cuda_errors_fail(&mine, cudaErrorAssert, "here", &err) == WEIR_DEVICE_LOST);

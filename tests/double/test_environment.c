@@ -14,7 +14,7 @@ int main(int argc, char **argv) {
     if (argc == 1) {
         char words[512];
         snprintf(words, sizeof words, "%s when=/tmp/weir-double-%d", WORDS, (int)getpid());
-        CHECK(setenv("WEIR_CUDA_DOUBLE", words, 1) == 0);
+        CHECK(setenv("CUDA_DOUBLE", words, 1) == 0);
         execl(argv[0], argv[0], "again", (char *)NULL);
         return 1;
     }

@@ -88,6 +88,7 @@ void fake_backend_init(struct fake_backend *fake, int slot_count) {
                                            .output_shape = fake_output_shape,
                                            .submit = fake_submit,
                                            .wait = fake_wait,
+                                           .wait_loading = fake_wait,
                                            .close = fake_close};
     memset(fake, 0, sizeof *fake);
     fake->backend.ops = &ops;

@@ -95,10 +95,13 @@ class Simulated(unittest.TestCase):
         self.assertIn("gpu_count is 16", result.stderr)
 
     def test_a_precision_that_the_device_lacks_is_its_fault(self):
-        result = run_weir("serve", DIGITS, "--port", "0", "--device", "cuda", "--cuda-module", MODULE,
-                          "--allow-simulated", "1", "--precision", "int8")
-        self.assertEqual(result.returncode, 4, result.stderr)
-        self.assertIn("int8", result.stderr)
+        old = run_weir("serve", DIGITS, "--port", "0", "--device", "cuda", "--cuda-module", MODULE, "--allow-simulated", "1",
+                       "--precision", "bf16", env={"CUDA_DOUBLE": "major=7"})
+        self.assertEqual(old.returncode, 4, old.stderr)
+        self.assertIn("bf16 need compute capability 8.0", old.stderr)
+        none = run_weir("serve", DIGITS, "--port", "0", "--precision", "tf32")
+        self.assertEqual(none.returncode, 4, none.stderr)
+        self.assertIn("precision tf32 and fp16 are for GPUs", none.stderr)
 
 
 @unittest.skipUnless(MODULE.exists(), "built without the CUDA double")
@@ -110,7 +113,7 @@ class Telemetry(unittest.TestCase):
     def server(self, double="", **options):
         """A server that finds the NVML double where it looks for the driver's library."""
         os.symlink(NVML, os.path.join(self.folder, "libnvidia-ml.so.1"))
-        env = {"LD_LIBRARY_PATH": self.folder, "WEIR_NVML_DOUBLE": double, "WEIR_CUDA_DOUBLE": "devices=2"}
+        env = {"LD_LIBRARY_PATH": self.folder, "NVML_DOUBLE": double, "CUDA_DOUBLE": "devices=2"}
         return Server(DIGITS, env=env, **{**GPU, **options})
 
     @staticmethod

@@ -21,15 +21,21 @@ class Faults(unittest.TestCase):
         self.folder = tempfile.mkdtemp(prefix="weir-fault-")
         self.addCleanup(shutil.rmtree, self.folder)
 
-    def server(self, plan, expected_exit=0, **options):
+    def server(self, plan, expected_exit=0, model=DIGITS, **options):
         """The plan's failures wait for go_wrong."""
         words = "when=%s/now %s" % (self.folder, plan)
-        server = Server(DIGITS, env={"WEIR_CUDA_DOUBLE": words}, **{**GPU, **options})
+        server = Server(model, env={"CUDA_DOUBLE": words}, **{**GPU, **options})
         server.expected_exit = expected_exit
         return server
 
     def go_wrong(self):
         pathlib.Path(self.folder, "now").touch()
+
+    def states(self, server):
+        """As /health has them, and as /metrics has those of device 0."""
+        page = server.metrics()
+        values = {state: page.total("weir_device_state", device="0", state=state) for state in ("ok", "degraded", "lost")}
+        return server.request("GET", "/health").json()["device"]["states"], values
 
     def ready(self, server):
         """(status, body) of the readiness, or None where nobody listens any more."""
@@ -118,6 +124,41 @@ class Faults(unittest.TestCase):
             self.assertEqual(len(server.events("batch_stuck")), 1)
             self.assertEqual(len(server.events("device_lost")), 1)
 
+    def test_a_device_that_hangs_while_the_first_version_loads_is_noticed_and_the_process_ends(self):
+        for operation in ("copy_to_device:1", "product:1", "product:40"):  # weights, a first run, the warm-up
+            self.go_wrong()
+            with self.server("hang_operation=" + operation, 75, wait=None, watchdog_ms=200) as server:
+                self.assertEqual(server.wait_exit(20), 75, operation)
+                self.assertEqual(len(server.events("device_lost")), 1)
+                self.assertIn("the device hangs, it has not ended this within 400 ms", server.log())
+
+    def test_a_device_that_hangs_while_another_version_loads_is_noticed_and_the_process_ends(self):
+        versions = os.path.join(self.folder, "digits")
+        shutil.copytree(DIGITS / "v1", os.path.join(versions, "v1"))
+        with self.server("hang_operation=copy_to_device:1", 75, versions, scan_ms=50, watchdog_ms=200) as server:
+            self.assertEqual(server.predict(ROW).status, 200)
+            self.go_wrong()
+            shutil.copytree(DIGITS / "v1", os.path.join(versions, "v2"))
+            self.assertEqual(server.wait_exit(20), 75)
+            self.assertEqual(len(server.events("device_lost")), 1)
+
+    def test_a_device_that_hangs_when_it_is_opened_is_refused(self):
+        self.go_wrong()
+        with self.server("hang_operation=*:1", 4, wait=None, watchdog_ms=200) as server:
+            self.assertEqual(server.wait_exit(20), 4)
+            self.assertIn("the device hangs: it has not ended a first kernel", server.log())
+
+    def test_a_signal_ends_the_process_while_the_first_version_loads_on_a_hanging_device(self):
+        self.go_wrong()
+        for signals in (1, 2):
+            with self.server("hang_operation=product:1", wait=None) as server:
+                server.wait_for("listening")
+                for _ in range(signals):
+                    server.send_signal(signal.SIGTERM)
+                    server.wait_for("draining")
+                self.assertEqual(server.wait_exit(10), 0)
+                self.assertIn("while=loading", server.log())
+
     def test_a_hanging_device_does_not_keep_the_process_from_stopping(self):
         for signals in (1, 2):
             with self.server("hang_operation=product:1", timeout_ms=300, drain_timeout_ms=600) as server:
@@ -137,7 +178,8 @@ class Faults(unittest.TestCase):
                 eventually(lambda: server.metrics().total("weir_in_flight_requests") == 8, what="requests that wait")
                 server.send_signal(signal.SIGTERM)
 
-            answers = run_at_once([*[lambda: server.predict(ROW)] * 8, stop])[:8]
+            *answers, stopped = run_at_once([*[lambda: server.predict(ROW)] * 8, stop])
+            self.assertIsNone(stopped, stopped)
             self.assertEqual([(answer.status, answer.json()["reason"]) for answer in answers], [(503, "draining")] * 8)
             self.assertEqual(server.wait_exit(10), 0)
 
@@ -150,7 +192,8 @@ class Faults(unittest.TestCase):
                 eventually(lambda: server.request("GET", "/health").json()["queued_rows"] >= 20, what="a queue")
                 self.go_wrong()
 
-            answers = run_at_once([*[lambda: server.predict(ROW)] * 60, break_it])[:60]
+            *answers, broken = run_at_once([*[lambda: server.predict(ROW)] * 60, break_it])
+            self.assertIsNone(broken, broken)
             late = [answer for answer in answers if isinstance(answer, ConnectionRefusedError)]  # came when it was over
             statuses = [answer.status for answer in answers if answer not in late]
             self.assertGreater(len(statuses), 20)
@@ -178,9 +221,13 @@ class Faults(unittest.TestCase):
             self.assertIn("no free memory", server.log())
 
     def test_a_failure_that_passes_is_one_batchs_own(self):
-        with self.server("fail_call=cudaGraphLaunch:1:1") as server:
-            self.go_wrong()
-            answer = server.predict(ROW)
-            self.assertEqual((answer.status, answer.json()["reason"]), (500, "engine"))
-            self.assertEqual(server.predict(ROW).status, 200)
-            self.assertEqual(self.ready(server)[0], 200)
+        for error in (1, 2):  # cudaErrorInvalidValue, cudaErrorMemoryAllocation
+            with self.server("fail_call=cudaGraphLaunch:1:%d" % error) as server:
+                self.go_wrong()
+                answer = server.predict(ROW)
+                self.assertEqual((answer.status, answer.json()["reason"]), (500, "engine"))
+                self.assertEqual(self.states(server), (["degraded"], {"ok": 0, "degraded": 1, "lost": 0}))
+                self.assertEqual(server.predict(ROW).status, 200)
+                self.assertEqual(self.states(server), (["ok"], {"ok": 1, "degraded": 0, "lost": 0}))
+                self.assertEqual(self.ready(server)[0], 200)
+            os.remove(os.path.join(self.folder, "now"))

@@ -24,7 +24,7 @@ class Reload(unittest.TestCase):
         shutil.copytree(DIGITS / "v1", os.path.join(self.folder, "digits", "v%d" % number))
 
     def server(self, plan="", **options):
-        env = {"WEIR_CUDA_DOUBLE": "when=%s/now %s" % (self.folder, plan)} if plan else None
+        env = {"CUDA_DOUBLE": "when=%s/now %s" % (self.folder, plan)} if plan else None
         patient = {"queue_delay_target_ms": 20000, "timeout_ms": 20000}  # a busy machine refuses nobody
         return Server(os.path.join(self.folder, "digits"), env=env, **{"scan_ms": 50, **patient, **GPU, **options})
 

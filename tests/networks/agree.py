@@ -152,7 +152,7 @@ def main():
     findings = []
     module = (pathlib.Path(options.program).parent / "weir_cuda_sim.so").resolve()
     with NetworkProcess(options.program) as plain, NetworkProcess(options.program, environment=avx2) as narrow:
-        roomy = {**os.environ, "WEIR_CUDA_DOUBLE": "memory_mib=8192"}
+        roomy = {**os.environ, "CUDA_DOUBLE": "memory_mib=8192"}
         with NetworkProcess(options.program) as bf16, NetworkProcess(options.program, environment=roomy) as cuda:
             processes = {"fp32": plain, "avx2": narrow, "bf16": bf16}
             if module.exists():

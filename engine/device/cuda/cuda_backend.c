@@ -4,6 +4,7 @@
 #include <stdlib.h>
 
 #include "engine/device/cuda/cuda_load.h"
+#include "engine/device/cuda/cuda_wait.h"
 
 /* What cuBLAS recommends for a workspace. */
 enum { WORKSPACE_BYTES = 4 << 20, WORKSPACE_HOPPER_BYTES = 32 << 20, HOPPER = 9, AMPERE = 8 };
@@ -14,11 +15,7 @@ static enum weir_status load(struct backend *backend, struct plan *plan, uint32_
 }
 
 static void report(const struct backend_model *model, struct backend_report *out) {
-    int state = atomic_load(&model->backend->errors.state);
-    *out = (struct backend_report){.degraded = state == CUDA_STATE_DEGRADED,
-                                   .lost = state == CUDA_STATE_LOST,
-                                   .invariance_tested = model->tested,
-                                   .invariant = model->invariant};
+    *out = (struct backend_report){.invariance_tested = model->tested, .invariant = model->invariant};
     cuda_memory_plan_text(&model->memory, out->memory, sizeof out->memory);
 }
 
@@ -26,12 +23,13 @@ static void close_backend(struct backend *backend) {
     free(backend);
 }
 
-enum cuda_state cuda_backend_state(const struct backend *backend) {
-    return (enum cuda_state)atomic_load(&((const struct cuda_backend *)backend)->errors.state);
+static enum backend_state state(const struct backend *backend) {
+    return (enum backend_state)atomic_load(&((const struct cuda_backend *)backend)->errors.state);
 }
 
-/* A launch of one number: the first moment at which a missing kernel image shows. */
-static cudaError_t try_kernel(void) {
+/* A launch of one number: the first moment at which a missing kernel image shows. A device that hangs over it keeps the
+ * memory and the stream, for giving them back would wait for it. */
+static cudaError_t try_kernel(int64_t patience_ns) {
     const struct unary relu = {.kind = UNARY_RELU};
     cudaStream_t stream = NULL;
     void *memory = NULL;
@@ -44,7 +42,9 @@ static cudaError_t try_kernel(void) {
         if (code == cudaSuccess)
             code = cuda_apply(&relu, memory, 1, stream);
         if (code == cudaSuccess)
-            code = cudaStreamSynchronize(stream);
+            code = cuda_wait_code(stream, patience_ns);
+        if (code == cudaErrorNotReady)
+            return code;
         freed = cudaFree(memory);
     }
     cudaError_t destroyed = cudaStreamDestroy(stream);
@@ -97,7 +97,9 @@ enum weir_status weir_cuda_open(const struct backend_options *options, int devic
                                            .output_shape = cuda_model_output_shape,
                                            .submit = cuda_model_submit,
                                            .wait = cuda_model_wait,
+                                           .wait_loading = cuda_model_wait_loading,
                                            .report = report,
+                                           .state = state,
                                            .close = close_backend};
     struct cudaDeviceProp properties;
     int count = 0; /* an error leaves it as it is */
@@ -110,7 +112,7 @@ enum weir_status weir_cuda_open(const struct backend_options *options, int devic
     if (code == cudaSuccess)
         code = cudaGetDeviceProperties(&properties, device);
     if (code == cudaSuccess)
-        code = try_kernel();
+        code = try_kernel(options->patience_ns);
     if (code != cudaSuccess)
         return cuda_errors_explain(code, err);
     struct cuda_backend *cuda = calloc(1, sizeof *cuda);
@@ -120,6 +122,7 @@ enum weir_status weir_cuda_open(const struct backend_options *options, int devic
     cuda->backend.slot_count = CUDA_SLOTS;
     cuda->device = device;
     cuda->options = *options;
+    cuda->errors.patience_ns = options->patience_ns;
     cuda->workspace_bytes = properties.major == HOPPER ? WORKSPACE_HOPPER_BYTES : WORKSPACE_BYTES;
     code = cudaDeviceGetPCIBusId(cuda->backend.bus_id, (int)sizeof cuda->backend.bus_id, device);
     enum weir_status status =

@@ -5,7 +5,4 @@
 #include "engine/device/cuda/cuda_model.h"
 #include "engine/device/cuda/weir_cuda.h"
 
-/* The state of an open device, for tests and health. thread: any. */
-enum cuda_state cuda_backend_state(const struct backend *backend);
-
 #endif

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "engine/device/cuda/cuda_memory_plan.h"
+#include "engine/device/cuda/cuda_wait.h"
 #include "kernels/half.h"
 
 const struct cuda_constant *cuda_constants_find(const struct cuda_constants *constants,
@@ -62,10 +63,11 @@ static enum weir_status upload(const struct cuda_constant *item, unsigned char *
         convert(item, first, count, bounce->memory);
         cudaError_t code = cudaMemcpyAsync(to + first * bytes_each, bounce->memory, count * bytes_each,
                                            cudaMemcpyHostToDevice, bounce->stream);
-        if (code == cudaSuccess)
-            code = cudaStreamSynchronize(bounce->stream);
-        if (code != cudaSuccess)
-            return cuda_errors_fail(bounce->errors, code, "sending up weights", err);
+        enum weir_status status = cuda_errors_check(bounce->errors, code, "sending up weights", err);
+        if (status == WEIR_OK)
+            status = cuda_wait(bounce->errors, bounce->stream, "sending up weights", err);
+        if (status != WEIR_OK)
+            return status;
     }
     return WEIR_OK;
 }

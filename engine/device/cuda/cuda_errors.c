@@ -88,6 +88,8 @@ enum weir_status cuda_errors_explain(cudaError_t code, struct weir_error *err) {
                          cudaGetErrorName(code));
     case cudaErrorMemoryAllocation:
         return weir_fail(err, WEIR_NO_MEMORY, "the device has no free memory at all");
+    case cudaErrorNotReady:
+        return weir_fail(err, WEIR_DEVICE, "the device hangs: it has not ended a first kernel");
     default:
         return weir_fail(err, WEIR_DEVICE, "the device cannot be used: %s, %s", cudaGetErrorName(code),
                          cudaGetErrorString(code));
@@ -98,16 +100,16 @@ void cuda_errors_lose(struct cuda_errors *errors, const char *cause) {
     if (atomic_exchange(&errors->told, true))
         return; /* whoever was first is about to say so */
     snprintf(errors->cause, sizeof errors->cause, "%s", cause);
-    atomic_store(&errors->state, CUDA_STATE_LOST);
+    atomic_store(&errors->state, BACKEND_LOST);
 }
 
 bool cuda_errors_is_lost(const struct cuda_errors *errors) {
-    return atomic_load(&errors->state) == CUDA_STATE_LOST;
+    return atomic_load(&errors->state) == BACKEND_LOST;
 }
 
 void cuda_errors_note(struct cuda_errors *errors, bool failed) {
     int now = atomic_load(&errors->state);
-    while (now != CUDA_STATE_LOST &&
-           !atomic_compare_exchange_weak(&errors->state, &now, failed ? CUDA_STATE_DEGRADED : CUDA_STATE_OK))
+    while (now != BACKEND_LOST &&
+           !atomic_compare_exchange_weak(&errors->state, &now, failed ? BACKEND_DEGRADED : BACKEND_OK))
         ;
 }

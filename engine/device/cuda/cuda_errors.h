@@ -6,19 +6,15 @@
 #include <cuda_runtime_api.h>
 #include <stdatomic.h>
 #include <stdbool.h>
+#include <stdint.h>
 
-#include "engine/status.h"
-
-enum cuda_state {
-    CUDA_STATE_OK,
-    CUDA_STATE_DEGRADED, /* the last batch failed; the next may work */
-    CUDA_STATE_LOST      /* every call will fail from now on: the process must end */
-};
+#include "engine/device/backend.h"
 
 /* One device's state. All zero is OK. */
 struct cuda_errors {
-    atomic_int state; /* enum cuda_state; never leaves LOST */
-    atomic_bool told; /* cause belongs to the first who noticed; it is whole once the state is LOST */
+    int64_t patience_ns; /* cuda_wait's; 0: any */
+    atomic_int state;    /* enum backend_state; never leaves LOST */
+    atomic_bool told;    /* cause belongs to the first who noticed; it is whole once the state is LOST */
     char cause[160];
 };
 

@@ -1,6 +1,7 @@
 #include "engine/device/cuda/cuda_graph.h"
 
 #include "engine/device/cuda/cuda_steps.h"
+#include "engine/device/cuda/cuda_wait.h"
 
 /* Capture is ended whatever happens, or the stream could not be used again. Thread-local: what other threads do
  * meanwhile (a loader that takes memory) does not break it. */
@@ -27,7 +28,7 @@ enum weir_status cuda_graph_record(const struct cuda_lt *lt, struct cuda_program
     cudaGraphExec_t made = NULL;
     enum weir_status status = cuda_steps_run(lt, program, memory, err);
     if (status == WEIR_OK)
-        status = cuda_errors_check(lt->errors, cudaStreamSynchronize(memory->stream), "the first run", err);
+        status = cuda_wait(lt->errors, memory->stream, "the first run", err);
     if (status == WEIR_OK)
         status = capture(lt, program, memory, &graph, err);
     if (status == WEIR_OK)
@@ -39,7 +40,7 @@ enum weir_status cuda_graph_record(const struct cuda_lt *lt, struct cuda_program
     program->graphs[slot] = made;
     status = cuda_errors_check(lt->errors, cudaGraphUpload(made, memory->stream), "sending up a graph", err);
     if (status == WEIR_OK)
-        status = cuda_errors_check(lt->errors, cudaStreamSynchronize(memory->stream), "sending up a graph", err);
+        status = cuda_wait(lt->errors, memory->stream, "sending up a graph", err);
     return status;
 }
 

@@ -1,5 +1,6 @@
 #include "engine/device/cuda/cuda_load.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -107,12 +108,14 @@ static enum weir_status take_slot(struct backend_model *model, struct cuda_slot 
 
 static enum weir_status take_pinned(struct backend_model *model, unsigned char **out, size_t bytes,
                                     struct weir_error *err) {
+    char what[64];
     void *memory = NULL;
+    snprintf(what, sizeof what, "taking %.1f MiB of pinned memory", (double)bytes / (1 << 20));
     cudaError_t code = cudaHostAlloc(&memory, bytes, cudaHostAllocDefault);
     *out = code == cudaSuccess ? memory : NULL;
     if (code == cudaSuccess)
         memset(memory, 0, bytes); /* the first runs read it */
-    return cuda_errors_check(&model->backend->errors, code, "taking pinned memory", err);
+    return cuda_errors_check(&model->backend->errors, code, what, err);
 }
 
 static size_t bounce_bytes(const struct backend_model *model) {
@@ -135,11 +138,7 @@ static enum weir_status take_memory(struct backend_model *model, struct weir_err
     if (status == WEIR_OK) {
         cudaError_t code = cudaMalloc(&arena, bytes);
         model->arena = code == cudaSuccess ? arena : NULL;
-        if (code != cudaSuccess) {
-            char text[320];
-            status = cuda_errors_fail(&model->backend->errors, code, "taking the device's memory", err);
-            weir_fail_in(err, "%s", cuda_memory_plan_text(memory, text, sizeof text));
-        }
+        status = cuda_errors_check(&model->backend->errors, code, "taking the device's memory", err);
     }
     if (status == WEIR_OK)
         status = take_pinned(model, &model->host, staging, err);
@@ -151,6 +150,10 @@ static enum weir_status take_memory(struct backend_model *model, struct weir_err
     }
     if (status == WEIR_OK)
         place_slots(model);
+    if (status == WEIR_NO_MEMORY) {
+        char text[320];
+        weir_fail_in(err, "%s", cuda_memory_plan_text(memory, text, sizeof text));
+    }
     return status;
 }
 

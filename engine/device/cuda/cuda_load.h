@@ -11,11 +11,11 @@
 enum weir_status cuda_load(struct cuda_backend *backend, struct plan *plan, uint32_t max_rows,
                            struct backend_model **out, struct weir_error *err) WEIR_CHECKED;
 
-/* NULL does nothing. A device that is lost keeps what it has until the process ends. */
 /* weir_cuda_lacks. */
 enum weir_status cuda_load_lacks(struct plan *plan, void (*tell)(void *context, const char *text), void *context,
                                  struct weir_error *err) WEIR_CHECKED;
 
+/* NULL does nothing. A device that is lost keeps what it has until the process ends. */
 void cuda_load_release(struct backend_model *model);
 
 #endif

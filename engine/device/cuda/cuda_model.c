@@ -1,10 +1,12 @@
 #include "engine/device/cuda/cuda_model.h"
 
+#include <stdio.h>
 #include <string.h>
 
 #include "engine/clock.h"
 #include "engine/device/cuda/cuda_graph.h"
 #include "engine/device/cuda/cuda_steps.h"
+#include "engine/device/cuda/cuda_wait.h"
 #include "engine/graph/plan.h"
 
 /* A short wait is cheaper awake: a blocking one costs two changes of thread. */
@@ -164,17 +166,33 @@ static void clear_spare_rows(const struct backend_model *model, const struct cud
 }
 
 /* After an error that left the device alive the slot may still be running: its memory is nobody's until it stops. A
- * stream that cannot even be waited for is lost. */
-static void calm(struct backend_model *model, const struct cuda_slot *slot) {
+ * stream that cannot even be waited for is lost, for the first error's reason. */
+static enum weir_status calm(struct backend_model *model, const struct cuda_slot *slot, struct weir_error *err) {
     struct cuda_errors *errors = &model->backend->errors;
-    if (!cuda_errors_is_lost(errors) && cudaStreamSynchronize(slot->memory.stream) != cudaSuccess)
-        cuda_errors_lose(errors, "a stream cannot even be waited for");
+    cudaError_t code = cuda_errors_is_lost(errors) ? cudaSuccess : cudaStreamSynchronize(slot->memory.stream);
     cuda_errors_note(errors, true);
+    if (code == cudaSuccess)
+        return err->status;
+    char text[sizeof errors->cause];
+    snprintf(text, sizeof text, "%.100s; then its stream: %s", err->text, cudaGetErrorName(code));
+    cuda_errors_lose(errors, text);
+    return weir_fail(err, WEIR_DEVICE_LOST, "%s", text);
+}
+
+/* Notes how a run of the slot ended. */
+static enum weir_status ended(struct backend_model *model, const struct cuda_slot *slot, enum weir_status status,
+                              struct weir_error *err) {
+    if (status != WEIR_OK)
+        return calm(model, slot, err);
+    cuda_errors_note(&model->backend->errors, false);
+    return WEIR_OK;
 }
 
 enum weir_status cuda_model_submit(struct backend_model *model, int slot, struct weir_error *err) {
+    struct weir_error local;
     struct cuda_slot *at = &model->slots[slot];
     struct cuda_errors *errors = &model->backend->errors;
+    err = err ? err : &local;
     if (!at->current)
         return weir_fail(err, WEIR_INTERNAL, "no batch has begun");
     enum weir_status status = cuda_model_enter(model->backend, err);
@@ -185,14 +203,14 @@ enum weir_status cuda_model_submit(struct backend_model *model, int slot, struct
                                "starting a batch", err);
     if (status == WEIR_OK)
         status = cuda_errors_check(errors, cudaEventRecord(at->event, at->memory.stream), "marking a batch's end", err);
-    if (status != WEIR_OK)
-        calm(model, at);
-    return status;
+    return status == WEIR_OK ? status : calm(model, at, err);
 }
 
 enum weir_status cuda_model_wait(struct backend_model *model, int slot, struct weir_error *err) {
+    struct weir_error local;
     struct cuda_slot *at = &model->slots[slot];
     struct cuda_errors *errors = &model->backend->errors;
+    err = err ? err : &local;
     enum weir_status status = cuda_model_enter(model->backend, err);
     if (status != WEIR_OK)
         return status;
@@ -205,10 +223,15 @@ enum weir_status cuda_model_wait(struct backend_model *model, int slot, struct w
         (void)cudaGetLastError(); /* "not ready" is remembered like an error */
     if (code == cudaErrorNotReady)
         code = cudaEventSynchronize(at->event);
-    status = cuda_errors_check(errors, code, "a batch", err);
+    return ended(model, at, cuda_errors_check(errors, code, "a batch", err), err);
+}
+
+enum weir_status cuda_model_wait_loading(struct backend_model *model, int slot, struct weir_error *err) {
+    struct weir_error local;
+    struct cuda_slot *at = &model->slots[slot];
+    err = err ? err : &local;
+    enum weir_status status = cuda_model_enter(model->backend, err);
     if (status != WEIR_OK)
-        calm(model, at);
-    else
-        cuda_errors_note(errors, false);
-    return status;
+        return status;
+    return ended(model, at, cuda_wait(&model->backend->errors, at->memory.stream, "a first batch", err), err);
 }

@@ -66,5 +66,6 @@ const void *cuda_model_output(struct backend_model *model, int slot, int index);
 const struct tensor_shape *cuda_model_output_shape(struct backend_model *model, int slot, int index);
 enum weir_status cuda_model_submit(struct backend_model *model, int slot, struct weir_error *err) WEIR_CHECKED;
 enum weir_status cuda_model_wait(struct backend_model *model, int slot, struct weir_error *err) WEIR_CHECKED;
+enum weir_status cuda_model_wait_loading(struct backend_model *model, int slot, struct weir_error *err) WEIR_CHECKED;
 
 #endif

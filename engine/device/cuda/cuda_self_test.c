@@ -47,7 +47,7 @@ static enum weir_status run(struct backend_model *model, const struct tensor_dim
                      !by_row || row == at ? PROBE_SEED : PROBE_SEED + 1 + row + round * dims->rows);
     }
     status = cuda_model_submit(model, 0, err);
-    return status == WEIR_OK ? cuda_model_wait(model, 0, err) : status;
+    return status == WEIR_OK ? cuda_model_wait_loading(model, 0, err) : status;
 }
 
 /* Bytes of the probe's outputs, one behind the other. kept NULL: only counts them. */

@@ -235,6 +235,10 @@ Test(config, values_that_do_not_go_together_are_told) {
                    "--batch-size: max_concurrency 64 is less than batch_size 100: one-row requests never "
                    "fill a batch");
     config_release(&config);
+    cr_assert_not(load_text("device: cuda\nprecision: int8\n"));
+    assert_problem(CONFIG_ERROR, "weir.yaml:2: precision: int8 is for the CPU: GPUs have fp32, tf32, fp16 and bf16");
+    cr_assert_not(LOAD_FLAGS("--device", "cpu", "--precision", "fp16"));
+    assert_problem(CONFIG_ERROR, "--precision: tf32 and fp16 are for GPUs: the CPU has fp32, bf16 and int8");
     cr_assert_not(load_text("ops_port: 8000\n"));
     assert_problem(CONFIG_ERROR,
                    "weir.yaml:1: ops_port: is the same as port: 0 serves both on one port, another number "

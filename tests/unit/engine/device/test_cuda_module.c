@@ -45,7 +45,7 @@ Test(cuda_module, a_missing_module_is_told_with_every_place_that_was_tried) {
 Test(cuda_module, the_one_that_was_named_is_the_only_one_tried) {
     const char *folder = make_folder("weir_cuda.so", "no library");
     cr_assert_eq(open_module("/nowhere/else.so", folder), WEIR_DEVICE);
-    cr_assert_not_null(strstr(err.text, "WEIR_CUDA_MODULE is /nowhere/else.so, which is not there"), "%s", err.text);
+    cr_assert_not_null(strstr(err.text, "cuda_module is /nowhere/else.so, which is not there"), "%s", err.text);
     remove_folder(folder, "weir_cuda.so");
 }
 
