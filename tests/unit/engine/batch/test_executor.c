@@ -37,10 +37,13 @@ static void on_done(void *context) {
 
 static const struct observer observer = {.batch_ran = on_batch, .jobs_done = on_done, .device_lost = on_lost};
 
-static void start(int slots) {
+static void make_batcher(int slots) {
     fake_backend_init(&fake, slots);
     fake_version_device(0, &fake);
     batcher = batcher_create(&(struct batcher_options){.batch_rows = ROWS});
+}
+
+static void start_executor(void) {
     atomic_store(&devices_left, 1);
     struct executor_options options = {.backend = &fake.backend,
                                        .batcher = batcher,
@@ -48,6 +51,11 @@ static void start(int slots) {
                                        .batch_rows = ROWS,
                                        .devices_left = &devices_left};
     cr_assert_eq(executor_start(&options, &executor, &err), WEIR_OK);
+}
+
+static void start(int slots) {
+    make_batcher(slots);
+    start_executor();
 }
 
 static void stop(void) {
@@ -121,13 +129,13 @@ Test(executor, a_job_that_breaks_its_batch_fails_alone) {
 
 Test(executor, with_two_slots_the_next_batch_is_submitted_while_one_runs) {
     struct fake_job jobs[2 * ROWS];
-    start(2);
+    make_batcher(2);
     atomic_store(&fake.hold, true);
     for (int i = 0; i < 2 * ROWS; i++) {
         fake_job_init(&jobs[i], 1, (float)i);
         add(&jobs[i]);
     }
-    batcher_publish(batcher);
+    start_executor(); /* the jobs are there: else it may take a few and then wait for these */
     while (atomic_load(&fake.in_flight) < 2)
         sched_yield();
     atomic_store(&fake.hold, false);
