@@ -93,9 +93,9 @@ enum weir_status engine_admit(struct engine *engine, struct job *job, int64_t *w
 enum weir_status engine_submit(struct engine *engine, struct job *job, struct weir_error *err) WEIR_CHECKED;
 void engine_flush(struct engine *engine);
 
-/* engine_submit without admission, for work that nobody waits for: the job runs, alone, when a device has nothing else
- * to do. At join_ns it joins the queue like any other (INT64_MAX: never). Errors: DRAINING, BUSY (join_ns is INT64_MAX
- * and many such jobs wait). thread: any. */
+/* engine_submit without admission, for work that nobody waits for: the job runs when a device has nothing else to do
+ * (batch/spare.h). At join_ns it joins the queue like any other (INT64_MAX: never). Errors: DRAINING, BUSY (join_ns is
+ * INT64_MAX and many such jobs wait). thread: any. */
 enum weir_status engine_submit_spare(struct engine *engine, struct job *job, int64_t join_ns,
                                      struct weir_error *err) WEIR_CHECKED;
 

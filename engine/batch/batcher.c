@@ -10,6 +10,7 @@
 
 #include "engine/batch/job_list.h"
 #include "engine/batch/running.h"
+#include "engine/batch/spare.h"
 #include "engine/clock.h"
 #include "engine/model/cost_table.h"
 #include "engine/model/model.h"
@@ -24,7 +25,6 @@ enum {
     AUTO_TARGET_BATCHES = 3,
     AUTO_TARGET_LEAST_MS = 5, /* below this the scheduler decides about waiting, not the queue */
     DEADLINE_BATCHES = 3,
-    SPARE_JOBS = 64,
 };
 
 struct batcher {
@@ -35,6 +35,7 @@ struct batcher {
     struct job_list spare; /* runs on devices that have nothing else to do */
     uint32_t running_rows;
     uint32_t sleepers;
+    int64_t wakes_ns; /* the soonest that one of them wakes by itself; INT64_MAX: none does */
     struct running running[FORECAST_MAX_DEVICES];
     double arrival_rate; /* rows a nanosecond, of late */
     int64_t arrival_ns;
@@ -52,6 +53,7 @@ struct batcher *batcher_create(const struct batcher_options *options) {
     batcher->options.device_count = options->device_count < 1 ? 1 : options->device_count;
     assert(batcher->options.device_count <= FORECAST_MAX_DEVICES);
     batcher->queue.batch_rows = batcher->spare.batch_rows = options->batch_rows;
+    batcher->wakes_ns = INT64_MAX;
     pthread_condattr_t attributes;
     pthread_condattr_init(&attributes);
     pthread_condattr_setclock(&attributes, CLOCK_MONOTONIC);
@@ -209,7 +211,7 @@ enum weir_status batcher_add_spare(struct batcher *batcher, struct job *job, int
     pthread_mutex_lock(&batcher->lock);
     if (batcher->stopped)
         status = weir_fail(err, WEIR_DRAINING, "the server is shutting down");
-    else if (batcher->spare.jobs >= SPARE_JOBS && join_ns == INT64_MAX)
+    else if (join_ns == INT64_MAX && spare_is_full(&batcher->spare))
         status = weir_fail(err, WEIR_BUSY, "the devices have no time to spare");
     if (status == WEIR_OK) {
         job->is_spare = true;
@@ -220,32 +222,17 @@ enum weir_status batcher_add_spare(struct batcher *batcher, struct job *job, int
     return status;
 }
 
-/* Lets those spare jobs join the queue that have waited long enough. Returns when the next one will have; INT64_MAX:
- * none. Called with the lock. */
-static int64_t join_queue(struct batcher *batcher, int64_t now_ns) {
-    int64_t next_ns = INT64_MAX;
-    for (struct job *job = batcher->spare.first, *next; job; job = next) {
-        next = job->next;
-        if (job->join_ns > now_ns && !batcher->stopped) {
-            next_ns = job->join_ns < next_ns ? job->join_ns : next_ns;
-            continue;
-        }
-        job_list_remove(&batcher->spare, job);
-        job->is_spare = false;
-        job_list_append(&batcher->queue, job);
-    }
-    return next_ns;
-}
-
-/* Rows for a device to take. Called with the lock. */
-static uint32_t waiting_rows(const struct batcher *batcher) {
-    return batcher->queue.rows + batcher->spare.rows;
+/* Says how many rows a device may take now. Returns whether one that sleeps should look. Called with the lock. */
+static bool publish(struct batcher *batcher, int64_t now_ns) {
+    int64_t due_ns = spare_due_ns(&batcher->spare);
+    uint32_t ready = batcher->queue.rows + (due_ns <= now_ns ? batcher->spare.rows : 0);
+    atomic_store_explicit(&batcher->published, ready, memory_order_relaxed);
+    return batcher->sleepers > 0 && (ready > 0 || due_ns < batcher->wakes_ns);
 }
 
 void batcher_publish(struct batcher *batcher) {
     pthread_mutex_lock(&batcher->lock);
-    atomic_store_explicit(&batcher->published, waiting_rows(batcher), memory_order_relaxed);
-    bool wake = batcher->sleepers > 0 && waiting_rows(batcher) > 0;
+    bool wake = publish(batcher, batcher->spare.first ? clock_now_ns() : 0);
     pthread_mutex_unlock(&batcher->lock);
     if (wake)
         pthread_cond_signal(&batcher->more);
@@ -302,21 +289,22 @@ static void note_ended(struct batcher *batcher, const struct batch *batch, bool 
 
 /* May rows of this job run with those that the batch has? */
 static bool may_join(const struct batch *batch, const struct job *job) {
-    return job->version == batch->version && tensor_dims_share(&job->dims, &batch->dims) &&
+    bool alone = job->is_spare && !(spare_is_copy(job) && spare_is_copy(batch->parts[0].job));
+    return !alone && job->version == batch->version && tensor_dims_share(&job->dims, &batch->dims) &&
            !version_signature(job->version)->shares_inputs;
 }
 
-/* Takes rows of the first job's version and free sizes, in order. A spare job runs alone, so that it is short. Called
- * with the lock. */
+/* Takes rows of the first job's version and free sizes, in order. Called with the lock. */
 static void fill(struct batcher *batcher, struct job_list *list, struct batch *batch, int64_t now_ns) {
     uint32_t room = batch->capacity;
     int64_t end_ns = now_ns;
     for (struct job *job = list->first, *next; job && batch->rows < room; job = next) {
         next = job->next;
-        if (batch->part_count > 0 && (job->is_spare || !may_join(batch, job)))
+        if (batch->part_count > 0 && !may_join(batch, job))
             continue;
         if (batch->part_count == 0) {
-            uint32_t rows = batch_rows_of(batcher, job);
+            uint32_t rows =
+                spare_rows(job, costs_of(job->version, batch->device, &job->dims), batch_rows_of(batcher, job));
             room = rows < batch->capacity ? rows : batch->capacity;
             end_ns = batch_end_ns(batcher, job, room, now_ns);
         }
@@ -340,7 +328,7 @@ static void fill(struct batcher *batcher, struct job_list *list, struct batch *b
     }
     if (batch->part_count > 0)
         note_running(batcher, batch, now_ns);
-    atomic_store_explicit(&batcher->published, waiting_rows(batcher), memory_order_relaxed);
+    publish(batcher, now_ns);
 }
 
 /* Looks for published rows for a while without sleeping. */
@@ -354,6 +342,7 @@ static void spin(struct batcher *batcher) {
 /* Sleeps until rows are published, at_ns comes or the batcher is stopped. Called with the lock. */
 static void sleep_until(struct batcher *batcher, int64_t at_ns) {
     batcher->sleepers++;
+    batcher->wakes_ns = at_ns < batcher->wakes_ns ? at_ns : batcher->wakes_ns;
     if (at_ns == INT64_MAX) {
         pthread_cond_wait(&batcher->more, &batcher->lock);
     } else {
@@ -361,13 +350,17 @@ static void sleep_until(struct batcher *batcher, int64_t at_ns) {
         pthread_cond_timedwait(&batcher->more, &batcher->lock, &at);
     }
     batcher->sleepers--;
+    batcher->wakes_ns = INT64_MAX; /* of the others it is not known any more: they are woken once too often */
 }
 
 /* From which list the device should take now; NULL: from none before *wake_ns. Called with the lock. */
 static struct job_list *choose_list(struct batcher *batcher, int device, bool wait, int64_t now_ns, int64_t *wake_ns) {
     const struct job *first = batcher->queue.first;
-    if (!first)
-        return batcher->spare.first && batcher->running[device].count == 0 ? &batcher->spare : NULL;
+    if (!first) {
+        int64_t due_ns = batcher->running[device].count == 0 ? spare_due_ns(&batcher->spare) : INT64_MAX;
+        *wake_ns = due_ns < *wake_ns ? due_ns : *wake_ns;
+        return due_ns <= now_ns ? &batcher->spare : NULL;
+    }
     int64_t full_ns = first->submitted_ns + batcher->options.max_queue_delay_ns;
     bool linger = wait && !batcher->stopped && batcher->options.max_queue_delay_ns > 0 &&
                   batcher->queue.rows < batcher->options.batch_rows;
@@ -389,7 +382,7 @@ bool batcher_take(struct batcher *batcher, int device, struct batch *batch, bool
     pthread_mutex_lock(&batcher->lock);
     for (;;) {
         int64_t now_ns = clock_now_ns();
-        int64_t wake_ns = batcher->spare.first ? join_queue(batcher, now_ns) : INT64_MAX;
+        int64_t wake_ns = spare_join(&batcher->spare, &batcher->queue, now_ns, batcher->stopped);
         struct job_list *list = choose_list(batcher, device, wait, now_ns, &wake_ns);
         if (list) {
             fill(batcher, list, batch, now_ns);
@@ -397,11 +390,11 @@ bool batcher_take(struct batcher *batcher, int device, struct batch *batch, bool
                 break;
             continue;
         }
-        if (!wait || (batcher->stopped && waiting_rows(batcher) == 0))
+        if (!wait || (batcher->stopped && batcher->queue.jobs + batcher->spare.jobs == 0))
             break;
         sleep_until(batcher, wake_ns);
     }
-    bool more = batcher->sleepers > 0 && waiting_rows(batcher) > 0; /* one signal wakes one device: the next is told */
+    bool more = batcher->sleepers > 0 && batcher->queue.rows > 0; /* one signal wakes one device: the next is told */
     pthread_mutex_unlock(&batcher->lock);
     if (more)
         pthread_cond_signal(&batcher->more);

@@ -54,8 +54,8 @@ enum weir_status batcher_add(struct batcher *batcher, struct job *job, int64_t n
                              struct weir_error *err) WEIR_CHECKED;
 void batcher_publish(struct batcher *batcher);
 
-/* Queues a job that runs, alone, when a device has nothing else to do: no admission, and no user's request waits for it
- * longer than for the batch that runs. At join_ns it joins the queue like any other (INT64_MAX: never). Errors:
+/* Queues a job that runs when a device has nothing else to do (spare.h): no admission, and no user's request waits for
+ * it longer than for the batch that runs. At join_ns it joins the queue like any other (INT64_MAX: never). Errors:
  * DRAINING, BUSY (join_ns is INT64_MAX and too many such jobs wait). thread: any. */
 enum weir_status batcher_add_spare(struct batcher *batcher, struct job *job, int64_t now_ns, int64_t join_ns,
                                    struct weir_error *err) WEIR_CHECKED;
