@@ -7,31 +7,26 @@
 
 #include "engine/npy.h"
 #include "tests/fakes/onnx_writer.h"
+#include "tests/fakes/temp_dir.h"
 
-static char root[64];
 static char path[256];
 
 const char *model_files_make(void) {
-    strcpy(root, "/tmp/weir-models-XXXXXX");
-    if (!mkdtemp(root))
-        abort();
-    return root;
+    temp_dir_make();
+    return temp_dir;
 }
 
 void model_files_remove(void) {
-    char command[128];
-    snprintf(command, sizeof command, "rm -rf %s", root);
-    if (system(command) != 0)
-        abort();
+    temp_dir_remove();
 }
 
 /* In one step, so that nobody sees half of it. */
 static const char *write_file(const char *name, const void *bytes, size_t size) {
     char half[256 + 8];
-    snprintf(path, sizeof path, "%s/%s", root, name);
+    snprintf(path, sizeof path, "%s/%s", temp_dir, name);
     mkdir(path, 0755);
-    snprintf(half, sizeof half, "%s/.half", root);
-    snprintf(path, sizeof path, "%s/%s/model.onnx", root, name);
+    snprintf(half, sizeof half, "%s/.half", temp_dir);
+    snprintf(path, sizeof path, "%s/%s/model.onnx", temp_dir, name);
     FILE *file = fopen(half, "wb");
     if (!file || fwrite(bytes, 1, size, file) != size || fclose(file) != 0 || rename(half, path) != 0)
         abort();
@@ -71,11 +66,11 @@ static void write_pair(const char *name, const char *file_name, float a, float b
     float pair[] = {a, b};
     struct tensor_shape shape = {.rank = 2, .dims = {1, 2}};
     size_t size = npy_write_head(TENSOR_F32, &shape, head, sizeof head);
-    snprintf(path, sizeof path, "%s/%s", root, name);
+    snprintf(path, sizeof path, "%s/%s", temp_dir, name);
     mkdir(path, 0755);
-    snprintf(path, sizeof path, "%s/%s/samples", root, name);
+    snprintf(path, sizeof path, "%s/%s/samples", temp_dir, name);
     mkdir(path, 0755);
-    snprintf(path, sizeof path, "%s/%s/samples/%s", root, name, file_name);
+    snprintf(path, sizeof path, "%s/%s/samples/%s", temp_dir, name, file_name);
     FILE *file = fopen(path, "wb");
     if (!file || fwrite(head, 1, size, file) != size || fwrite(pair, sizeof pair, 1, file) != 1 || fclose(file) != 0)
         abort();
@@ -88,9 +83,8 @@ void model_files_samples(const char *name, int version) {
 
 void model_files_delete(const char *name) {
     char command[300];
-    snprintf(command, sizeof command, "rm -rf %s/%s", root, name);
-    if (system(command) != 0)
-        abort();
+    snprintf(command, sizeof command, "rm -rf %s/%s", temp_dir, name);
+    shell(command);
 }
 
 const char *model_files_mixing(const char *name) {

@@ -2,7 +2,7 @@
 #ifndef WEIR_TESTS_FAKES_MODEL_FILES_H
 #define WEIR_TESTS_FAKES_MODEL_FILES_H
 
-/* Makes a new directory under /tmp and returns its path, to be given to model_files_remove. */
+/* Makes the directory, temp_dir.h's, and returns its path. */
 const char *model_files_make(void);
 void model_files_remove(void);
 

@@ -8,6 +8,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "tests/fakes/temp_dir.h"
+
 /* The pairs as "key=value@line" (quoted values in quotes, lists as [], mappings as {}), joined with spaces. */
 struct record {
     char text[1024];
@@ -156,26 +158,13 @@ Test(config_yaml, deep_nesting_stops_the_reading) {
     cr_assert_eq(problems.errors, 1);
 }
 
-static char directory[] = "/tmp/weir-yaml-XXXXXX";
-
 static const char *write_file(const char *name, size_t size) {
-    static char path[128];
-    snprintf(path, sizeof path, "%s/%s", directory, name);
+    const char *path = temp_dir_at(name);
     FILE *file = fopen(path, "w");
     for (size_t i = 0; i < size; i++)
         putc('#', file);
     fclose(file);
     return path;
-}
-
-static void make_directory(void) {
-    cr_assert_not_null(mkdtemp(directory));
-}
-
-static void remove_directory(void) {
-    char command[128];
-    snprintf(command, sizeof command, "rm -rf %s", directory);
-    cr_assert_eq(system(command), 0);
 }
 
 static void assert_not_opened(const char *path, const char *words) {
@@ -188,7 +177,7 @@ static void assert_not_opened(const char *path, const char *words) {
     cr_assert_str_eq(problems.items[0].file, path);
 }
 
-TestSuite(config_yaml_files, .init = make_directory, .fini = remove_directory);
+TestSuite(config_yaml_files, .init = temp_dir_make, .fini = temp_dir_remove);
 
 Test(config_yaml_files, a_file_of_the_largest_size_is_read_whole) {
     char *text = NULL;
@@ -203,11 +192,10 @@ Test(config_yaml_files, a_file_of_the_largest_size_is_read_whole) {
 }
 
 Test(config_yaml_files, what_cannot_be_read_is_refused_with_the_reason) {
-    char pipe_path[64];
+    const char *pipe_path = temp_dir_at("pipe");
     assert_not_opened(write_file("b", CONFIG_YAML_MAX_BYTES + 1), "too large");
-    assert_not_opened(directory, "is a directory");
+    assert_not_opened(temp_dir, "is a directory");
     assert_not_opened("/nonexistent/weir.yaml", "No such file");
-    snprintf(pipe_path, sizeof pipe_path, "%s/pipe", directory);
     cr_assert_eq(mkfifo(pipe_path, 0600), 0);
     assert_not_opened(pipe_path, "is a pipe");
     const char *secret = write_file("c", 1);

@@ -1,12 +1,11 @@
 #include <criterion/criterion.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "engine/device/backend_cpu_model.h"
 #include "engine/graph/plan.h"
 #include "tests/fakes/model_run.h"
+#include "tests/fakes/temp_dir.h"
 
 enum { MAX_ROWS = 6, WIDTH = 32 };
 
@@ -17,16 +16,14 @@ static struct backend_model model;
 
 /* From a file: a plan gives back only what it has read itself. */
 static void load_file(void) {
-    char folder[] = "/tmp/weir-test-XXXXXX", path[64];
-    cr_assert_not_null(mkdtemp(folder));
-    snprintf(path, sizeof path, "%s/model.onnx", folder);
+    temp_dir_make();
+    const char *path = temp_dir_at("model.onnx");
     FILE *to = fopen(path, "wb");
     cr_assert_not_null(to);
     cr_assert_eq(fwrite(file.file.data, 1, file.file.size, to), file.file.size);
     fclose(to);
     enum weir_status status = plan_load(path, &plan, &err);
-    unlink(path);
-    rmdir(folder);
+    temp_dir_remove();
     cr_assert_eq(status, WEIR_OK, "%s", err.text);
 }
 

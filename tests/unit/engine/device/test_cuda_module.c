@@ -2,9 +2,9 @@
 
 #include <criterion/criterion.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
+
+#include "tests/fakes/temp_dir.h"
 
 static struct weir_error err;
 
@@ -17,25 +17,6 @@ static enum weir_status open_module(const char *path, const char *folder) {
     return status;
 }
 
-/* A new folder with a file of these bytes in it. */
-static const char *make_folder(const char *file, const char *bytes) {
-    static char folder[64], path[128];
-    strcpy(folder, "/tmp/weir-module-XXXXXX");
-    cr_assert_not_null(mkdtemp(folder));
-    snprintf(path, sizeof path, "%s/%s", folder, file);
-    FILE *stream = fopen(path, "w");
-    cr_assert_not_null(stream);
-    fputs(bytes, stream);
-    fclose(stream);
-    return folder;
-}
-
-static void remove_folder(const char *folder, const char *file) {
-    char path[128];
-    snprintf(path, sizeof path, "%s/%s", folder, file);
-    cr_assert(unlink(path) == 0 && rmdir(folder) == 0);
-}
-
 Test(cuda_module, a_missing_module_is_told_with_every_place_that_was_tried) {
     cr_assert_eq(open_module(NULL, "/nowhere/weir"), WEIR_DEVICE);
     cr_assert_not_null(strstr(err.text, "no CUDA module: there is no weir_cuda.so in /"), "%s", err.text);
@@ -43,10 +24,11 @@ Test(cuda_module, a_missing_module_is_told_with_every_place_that_was_tried) {
 }
 
 Test(cuda_module, the_one_that_was_named_is_the_only_one_tried) {
-    const char *folder = make_folder("weir_cuda.so", "no library");
-    cr_assert_eq(open_module("/nowhere/else.so", folder), WEIR_DEVICE);
+    temp_dir_make();
+    temp_dir_write("weir_cuda.so", "no library");
+    cr_assert_eq(open_module("/nowhere/else.so", temp_dir), WEIR_DEVICE);
     cr_assert_not_null(strstr(err.text, "cuda_module is /nowhere/else.so, which is not there"), "%s", err.text);
-    remove_folder(folder, "weir_cuda.so");
+    temp_dir_remove();
 }
 
 Test(cuda_module, an_empty_name_is_none) {
@@ -55,11 +37,12 @@ Test(cuda_module, an_empty_name_is_none) {
 }
 
 Test(cuda_module, a_file_that_is_no_library_is_refused) {
-    const char *folder = make_folder("weir_cuda.so", "no library");
-    cr_assert_eq(open_module(NULL, folder), WEIR_DEVICE);
+    temp_dir_make();
+    temp_dir_write("weir_cuda.so", "no library");
+    cr_assert_eq(open_module(NULL, temp_dir), WEIR_DEVICE);
     cr_assert_not_null(strstr(err.text, "the CUDA module cannot be opened: "), "%s", err.text);
     cr_assert_not_null(strstr(err.text, "weir_cuda.so"), "%s", err.text);
-    remove_folder(folder, "weir_cuda.so");
+    temp_dir_remove();
 }
 
 Test(cuda_module, another_library_is_not_weirs_module) {

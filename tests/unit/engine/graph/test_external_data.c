@@ -1,40 +1,25 @@
 #include <criterion/criterion.h>
 #include <fcntl.h>
-#include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "tests/fakes/temp_dir.h"
+
 #include "engine/graph/external_data.h"
 
-static char folder[64];
 static int directory = -1;
 static struct weir_error err;
 
-static void write_file(const char *name, const char *text) {
-    char path[128];
-    snprintf(path, sizeof path, "%s/%s", folder, name);
-    FILE *file = fopen(path, "w");
-    cr_assert_not_null(file);
-    fputs(text, file);
-    fclose(file);
-}
-
 /* model/w.bin and model/sub/deep.bin are inside, outside.bin is not. */
 static void make_folder(void) {
-    char path[128];
-    strcpy(folder, "/tmp/weir-test-XXXXXX");
-    cr_assert_not_null(mkdtemp(folder));
-    snprintf(path, sizeof path, "%s/model", folder);
-    mkdir(path, 0700);
-    snprintf(path, sizeof path, "%s/model/sub", folder);
-    mkdir(path, 0700);
-    write_file("outside.bin", "outside!");
-    write_file("model/w.bin", "0123456789");
-    write_file("model/sub/deep.bin", "abcdefgh");
-    snprintf(path, sizeof path, "%s/model", folder);
-    directory = open(path, O_PATH | O_DIRECTORY);
+    temp_dir_make();
+    mkdir(temp_dir_at("model"), 0700);
+    mkdir(temp_dir_at("model/sub"), 0700);
+    temp_dir_write("outside.bin", "outside!");
+    temp_dir_write("model/w.bin", "0123456789");
+    temp_dir_write("model/sub/deep.bin", "abcdefgh");
+    directory = open(temp_dir_at("model"), O_PATH | O_DIRECTORY);
     cr_assert(directory >= 0);
     cr_assert_eq(symlinkat("../outside.bin", directory, "link.bin"), 0);
     cr_assert_eq(symlinkat("w.bin", directory, "inner-link.bin"), 0);
@@ -43,17 +28,8 @@ static void make_folder(void) {
 }
 
 static void remove_folder(void) {
-    static const char *const names[] = {
-        "model/w.bin", "model/sub/deep.bin", "model/link.bin", "model/inner-link.bin", "model/up",
-        "model/pipe",  "model/sub",          "model",          "outside.bin",          "."};
-    char path[128];
     close(directory);
-    for (size_t i = 0; i < sizeof names / sizeof names[0]; i++) {
-        snprintf(path, sizeof path, "%s/%s", folder, names[i]);
-        if (unlink(path) != 0)
-            rmdir(path);
-    }
-    rmdir(folder);
+    temp_dir_remove();
 }
 
 TestSuite(external_data, .init = make_folder, .fini = remove_folder);
@@ -115,12 +91,11 @@ Test(external_data, a_range_that_is_not_the_tensors_size_is_refused_before_readi
 }
 
 Test(external_data, a_file_that_became_shorter_is_an_io_error) {
-    char out[16], path[128];
+    char out[16];
     struct external_data data = {"W", "w.bin", 5, 0, UINT64_MAX};
     int file = -1;
     cr_assert_eq(external_data_open(directory, &data, 10, &file, &err), WEIR_OK);
-    snprintf(path, sizeof path, "%s/model/w.bin", folder);
-    cr_assert_eq(truncate(path, 4), 0);
+    cr_assert_eq(truncate(temp_dir_at("model/w.bin"), 4), 0);
     cr_assert_eq(external_data_read(file, &data, out, 10, &err), WEIR_IO);
     close(file);
 }

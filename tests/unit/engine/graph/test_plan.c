@@ -1,33 +1,28 @@
 #include <criterion/criterion.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 #include "engine/graph/plan_parts.h"
 #include "tests/fakes/model_run.h"
+#include "tests/fakes/temp_dir.h"
 
 static struct onnx_model model;
 static struct weir_error err;
 static struct plan *plan;
-static char folder[64], path[128];
+static char path[128];
 static const float w[12] = {1, 0, 0, 0, 1, 0, 0, 0, 1, 1, 1, 1}, b[3] = {0, 0, 1.5f};
 static const float row[4] = {1, 2, 3, 4};
 
 static void make(void) {
-    strcpy(folder, "/tmp/weir-test-XXXXXX");
-    cr_assert_not_null(mkdtemp(folder));
-    snprintf(path, sizeof path, "%s/model.onnx", folder);
+    temp_dir_make();
+    snprintf(path, sizeof path, "%s/model.onnx", temp_dir);
 }
 
 static void destroy(void) {
-    char other[128];
     plan_destroy(plan);
-    unlink(path);
-    snprintf(other, sizeof other, "%s/w.bin", folder);
-    unlink(other);
-    rmdir(folder);
+    temp_dir_remove();
 }
 
 TestSuite(plan, .init = make, .fini = destroy);
@@ -87,9 +82,7 @@ Test(plan, a_file_becomes_a_signature_and_a_program) {
 }
 
 Test(plan, external_weights_beside_the_model_are_read) {
-    char other[128];
-    snprintf(other, sizeof other, "%s/w.bin", folder);
-    write_file(other, w, sizeof w);
+    write_file(temp_dir_at("w.bin"), w, sizeof w);
     write_model("w.bin");
     cr_assert_eq(plan_load(path, &plan, &err), WEIR_OK, "%s", err.text);
     check_row();
@@ -111,7 +104,7 @@ Test(plan, files_that_are_missing_empty_or_no_files_are_refused) {
     cr_assert_not_null(strstr(err.text, path));
     write_file(path, "", 0);
     cr_assert_eq(plan_load(path, &plan, &err), WEIR_INVALID);
-    cr_assert_eq(plan_load(folder, &plan, &err), WEIR_INVALID);
+    cr_assert_eq(plan_load(temp_dir, &plan, &err), WEIR_INVALID);
     unlink(path);
     cr_assert_eq(mkfifo(path, 0600), 0);
     cr_assert_eq(plan_load(path, &plan, &err), WEIR_INVALID); /* and does not wait for a writer */

@@ -2,28 +2,23 @@
 
 #include <criterion/criterion.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
-static char folder[64], path[128];
+#include "tests/fakes/temp_dir.h"
+
+static char path[128];
 static struct weir_error err;
 static unsigned char *bytes;
 static size_t size;
 
 static void make(void) {
-    strcpy(folder, "/tmp/weir-test-XXXXXX");
-    cr_assert_not_null(mkdtemp(folder));
-    snprintf(path, sizeof path, "%s/model.onnx", folder);
+    temp_dir_make();
+    snprintf(path, sizeof path, "%s/model.onnx", temp_dir);
 }
 
-static void destroy(void) {
-    unlink(path);
-    rmdir(folder);
-}
-
-TestSuite(plan_file, .init = make, .fini = destroy);
+TestSuite(plan_file, .init = make, .fini = temp_dir_remove);
 
 Test(plan_file, a_file_is_read_whole_into_memory_of_its_own) {
     FILE *file = fopen(path, "w");
@@ -38,7 +33,7 @@ Test(plan_file, a_file_is_read_whole_into_memory_of_its_own) {
 
 Test(plan_file, what_is_no_regular_file_is_refused_without_waiting) {
     cr_assert_eq(plan_file_read(path, &bytes, &size, &err), WEIR_IO);
-    cr_assert_eq(plan_file_read(folder, &bytes, &size, &err), WEIR_INVALID);
+    cr_assert_eq(plan_file_read(temp_dir, &bytes, &size, &err), WEIR_INVALID);
     cr_assert_eq(mkfifo(path, 0600), 0);
     cr_assert_eq(plan_file_read(path, &bytes, &size, &err), WEIR_INVALID);
 }

@@ -3,30 +3,14 @@
 #include <criterion/criterion.h>
 #include <fcntl.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
-static char root[64];
+#include "tests/fakes/temp_dir.h"
+
 static char seen[4096]; /* the visited paths, each with a space behind it */
 static int stop_after = -1;
 static struct weir_error error;
-
-static void make_root(void) {
-    strcpy(root, "/tmp/weir-walk-XXXXXX");
-    cr_assert_not_null(mkdtemp(root));
-    cr_assert_eq(chdir(root), 0);
-}
-
-static void remove_root(void) {
-    char command[128];
-    snprintf(command, sizeof command, "rm -rf %s", root);
-    cr_assert_eq(system(command), 0);
-}
-
-static void shell(const char *command) {
-    cr_assert_eq(system(command), 0, "%s", command);
-}
 
 static enum weir_status note(void *context, const char *path, const struct stat *stat, struct weir_error *err) {
     cr_assert_eq(context, (void *)seen);
@@ -40,7 +24,7 @@ static enum weir_status note(void *context, const char *path, const struct stat 
 
 static enum weir_status walk(void) {
     struct file_visitor visitor = {.context = seen, .visit = note};
-    int directory = open(root, O_RDONLY | O_DIRECTORY);
+    int directory = open(temp_dir, O_RDONLY | O_DIRECTORY);
     cr_assert_geq(directory, 0);
     seen[0] = 0;
     enum weir_status status = file_walk(directory, &visitor, &error);
@@ -64,7 +48,7 @@ static void assert_seen(int count, const char *const *paths) {
 #define ASSERT_SEEN(...)                                                                                               \
     assert_seen(sizeof((const char *[]){__VA_ARGS__}) / sizeof(char *), (const char *[]){__VA_ARGS__})
 
-TestSuite(file_walk, .init = make_root, .fini = remove_root);
+TestSuite(file_walk, .init = temp_dir_enter, .fini = temp_dir_remove);
 
 Test(file_walk, files_beneath_are_visited_and_hidden_ones_passed_over) {
     shell("mkdir -p a/b .hidden; touch model.onnx a/one a/b/two .hidden/three ..data a/.four; mkfifo pipe");

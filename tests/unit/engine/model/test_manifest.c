@@ -2,30 +2,18 @@
 
 #include <criterion/criterion.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
-static char root[64];
-static struct weir_error error;
+#include "tests/fakes/temp_dir.h"
 
-static void shell(const char *command) {
-    cr_assert_eq(system(command), 0, "%s", command);
-}
+static struct weir_error error;
 
 /* A sealed version of two files, in v1. */
 static void make_version(void) {
-    strcpy(root, "/tmp/weir-manifest-XXXXXX");
-    cr_assert_not_null(mkdtemp(root));
-    cr_assert_eq(chdir(root), 0);
+    temp_dir_enter();
     shell("mkdir -p v1/samples; printf 'the model' >v1/model.onnx; printf sample >v1/samples/x.npy");
     cr_assert_eq(manifest_seal("v1", NULL, &error), WEIR_OK, "%s", error.text);
-}
-
-static void remove_root(void) {
-    char command[128];
-    snprintf(command, sizeof command, "rm -rf %s", root);
-    cr_assert_eq(system(command), 0);
 }
 
 /* How both looks end: with the status and text that the sizes tell, or if those are right with what the hashes tell. */
@@ -52,7 +40,7 @@ static void assert_both(enum weir_status status, const char *text) {
     assert_verify(status, text);
 }
 
-TestSuite(manifest, .init = make_version, .fini = remove_root);
+TestSuite(manifest, .init = make_version, .fini = temp_dir_remove);
 
 Test(manifest, a_sealed_version_is_whole_and_sha256sum_agrees) {
     assert_both(WEIR_OK, "");

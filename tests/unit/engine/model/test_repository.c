@@ -3,39 +3,20 @@
 #include <criterion/criterion.h>
 #include <fcntl.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
-static char root[64];
+#include "tests/fakes/temp_dir.h"
+
 static struct repository_listing listing;
 static struct weir_error error;
-
-static void make_root(void) {
-    strcpy(root, "/tmp/weir-repository-XXXXXX");
-    cr_assert_not_null(mkdtemp(root));
-}
-
-static void remove_root(void) {
-    char command[128];
-    snprintf(command, sizeof command, "rm -rf %s", root);
-    cr_assert_eq(system(command), 0);
-}
-
-static const char *at(const char *relative) {
-    static char paths[4][512];
-    static int turn;
-    char *path = paths[turn++ % 4];
-    snprintf(path, sizeof paths[0], "%s/%s", root, relative);
-    return path;
-}
 
 /* Makes the file and the directories above it. */
 static void make_file(const char *relative) {
     char path[512];
-    snprintf(path, sizeof path, "%s", at(relative));
-    for (char *p = path + strlen(root) + 1; *p; p++)
+    snprintf(path, sizeof path, "%s", temp_dir_at(relative));
+    for (char *p = path + strlen(temp_dir) + 1; *p; p++)
         if (*p == '/') {
             *p = 0;
             mkdir(path, 0755);
@@ -47,7 +28,7 @@ static void make_file(const char *relative) {
 }
 
 static void scan(const char *relative, const char *model_name) {
-    enum weir_status status = repository_scan(at(relative), model_name, &listing, &error);
+    enum weir_status status = repository_scan(temp_dir_at(relative), model_name, &listing, &error);
     cr_assert_eq(status, WEIR_OK, "%s", error.text);
 }
 
@@ -67,7 +48,7 @@ static void assert_name(const char *relative, const char *name, uint64_t number)
     repository_listing_release(&listing);
 }
 
-TestSuite(repository, .init = make_root, .fini = remove_root);
+TestSuite(repository, .init = temp_dir_make, .fini = temp_dir_remove);
 
 Test(repository, versions_are_ordered_as_numbers_newest_first) {
     make_file("demo/v9/model.onnx");
@@ -82,7 +63,7 @@ Test(repository, versions_are_ordered_as_numbers_newest_first) {
     cr_assert_eq(listing.version_count, 5);
     for (size_t i = 0; i < 5; i++)
         cr_assert_eq(listing.versions[i].number, expected[i]);
-    cr_assert_str_eq(listing.versions[1].path, at("demo/00000123/model.onnx"));
+    cr_assert_str_eq(listing.versions[1].path, temp_dir_at("demo/00000123/model.onnx"));
     cr_assert_eq(listing.remark_count, 1);
     cr_assert_str_eq(listing.remarks[0], "v0: ignored, versions are numbered from 1");
     repository_listing_release(&listing);
@@ -118,7 +99,7 @@ Test(repository, of_several_names_for_one_number_the_shortest_counts) {
     make_file("demo/007/model.onnx");
     scan("demo", NULL);
     cr_assert_eq(listing.version_count, 1);
-    cr_assert_str_eq(listing.versions[0].path, at("demo/7/model.onnx"));
+    cr_assert_str_eq(listing.versions[0].path, temp_dir_at("demo/7/model.onnx"));
     assert_remark("007: ignored, version 7 is there already");
     assert_remark("v7: ignored, version 7 is there already");
     repository_listing_release(&listing);
@@ -129,7 +110,7 @@ Test(repository, an_empty_duplicate_does_not_hide_a_version) {
     make_file("demo/v7/model.onnx");
     scan("demo", NULL);
     cr_assert_eq(listing.version_count, 1);
-    cr_assert_str_eq(listing.versions[0].path, at("demo/v7/model.onnx"));
+    cr_assert_str_eq(listing.versions[0].path, temp_dir_at("demo/v7/model.onnx"));
     repository_listing_release(&listing);
 }
 
@@ -146,13 +127,13 @@ Test(repository, names_come_from_the_path_as_it_is_written) {
     assert_name("digits/model.onnx", "digits", 1);
     assert_name("loose/iris.v2.onnx", "iris.v2", 1);
     assert_name("loose/.././demo//v3/../", "demo", 3);
-    cr_assert_eq(symlink("demo", at("current")), 0);
+    cr_assert_eq(symlink("demo", temp_dir_at("current")), 0);
     assert_name("current", "current", 3);
 }
 
 Test(repository, a_relative_path_is_named_by_where_it_stands) {
     make_file("demo/v3/model.onnx");
-    cr_assert_eq(chdir(at("demo/v3")), 0);
+    cr_assert_eq(chdir(temp_dir_at("demo/v3")), 0);
     cr_assert_eq(repository_scan(".", NULL, &listing, &error), WEIR_OK);
     cr_assert_str_eq(listing.name, "demo");
     cr_assert_eq(listing.versions[0].number, 3);
@@ -188,13 +169,13 @@ Test(repository, a_name_outside_the_alphabet_is_invalid_and_named) {
     repository_listing_release(&listing);
     longest[64] = 'n';
     longest[65] = 0;
-    cr_assert_eq(repository_scan(at("a b"), longest, &listing, &error), WEIR_INVALID);
-    cr_assert_eq(repository_scan(at("a b"), "", &listing, &error), WEIR_INVALID);
-    cr_assert_eq(repository_scan(at("a b"), "a/b", &listing, &error), WEIR_INVALID);
-    cr_assert_eq(repository_scan(at("a b"), NULL, &listing, &error), WEIR_INVALID);
+    cr_assert_eq(repository_scan(temp_dir_at("a b"), longest, &listing, &error), WEIR_INVALID);
+    cr_assert_eq(repository_scan(temp_dir_at("a b"), "", &listing, &error), WEIR_INVALID);
+    cr_assert_eq(repository_scan(temp_dir_at("a b"), "a/b", &listing, &error), WEIR_INVALID);
+    cr_assert_eq(repository_scan(temp_dir_at("a b"), NULL, &listing, &error), WEIR_INVALID);
     cr_assert_not_null(strstr(error.text, "\"a b\""));
     cr_assert_not_null(strstr(error.text, "model_name"));
-    cr_assert_eq(repository_scan(at(".hidden"), NULL, &listing, &error), WEIR_INVALID);
+    cr_assert_eq(repository_scan(temp_dir_at(".hidden"), NULL, &listing, &error), WEIR_INVALID);
     cr_assert_eq(repository_scan("/", NULL, &listing, &error), WEIR_INVALID);
 }
 
@@ -208,30 +189,30 @@ Test(repository, a_directory_without_versions_is_no_error) {
 }
 
 Test(repository, a_path_that_is_not_there_is_not_found) {
-    cr_assert_eq(repository_scan(at("nothing"), NULL, &listing, &error), WEIR_NOT_FOUND);
-    cr_assert_not_null(strstr(error.text, at("nothing")));
+    cr_assert_eq(repository_scan(temp_dir_at("nothing"), NULL, &listing, &error), WEIR_NOT_FOUND);
+    cr_assert_not_null(strstr(error.text, temp_dir_at("nothing")));
     cr_assert_not_null(strstr(error.text, "No such file or directory"));
     make_file("file.onnx");
-    cr_assert_eq(repository_scan(at("file.onnx/x"), NULL, &listing, &error), WEIR_NOT_FOUND);
+    cr_assert_eq(repository_scan(temp_dir_at("file.onnx/x"), NULL, &listing, &error), WEIR_NOT_FOUND);
 }
 
 Test(repository, a_path_of_another_kind_is_invalid) {
     make_file("model.pt");
     make_file(".onnx");
-    cr_assert_eq(repository_scan(at("model.pt"), NULL, &listing, &error), WEIR_INVALID);
+    cr_assert_eq(repository_scan(temp_dir_at("model.pt"), NULL, &listing, &error), WEIR_INVALID);
     cr_assert_not_null(strstr(error.text, "is not an .onnx file"));
-    cr_assert_eq(repository_scan(at(".onnx"), NULL, &listing, &error), WEIR_INVALID);
-    cr_assert_eq(mkfifo(at("pipe.onnx"), 0600), 0);
-    cr_assert_eq(repository_scan(at("pipe.onnx"), NULL, &listing, &error), WEIR_INVALID);
+    cr_assert_eq(repository_scan(temp_dir_at(".onnx"), NULL, &listing, &error), WEIR_INVALID);
+    cr_assert_eq(mkfifo(temp_dir_at("pipe.onnx"), 0600), 0);
+    cr_assert_eq(repository_scan(temp_dir_at("pipe.onnx"), NULL, &listing, &error), WEIR_INVALID);
 }
 
 Test(repository, links_are_followed_to_the_file_as_volumes_of_kubernetes_need) {
     make_file("volume/..2025_1/model.onnx");
-    cr_assert_eq(symlink("..2025_1", at("volume/..data")), 0);
-    cr_assert_eq(symlink("..data/model.onnx", at("volume/model.onnx")), 0);
+    cr_assert_eq(symlink("..2025_1", temp_dir_at("volume/..data")), 0);
+    cr_assert_eq(symlink("..data/model.onnx", temp_dir_at("volume/model.onnx")), 0);
     make_file("demo/1/model.onnx");
-    cr_assert_eq(symlink("../volume", at("demo/21")), 0);
-    cr_assert_eq(symlink("nowhere", at("demo/22")), 0);
+    cr_assert_eq(symlink("../volume", temp_dir_at("demo/21")), 0);
+    cr_assert_eq(symlink("nowhere", temp_dir_at("demo/22")), 0);
     scan("demo", NULL);
     cr_assert_eq(listing.version_count, 2);
     cr_assert_eq(listing.versions[0].number, 21);

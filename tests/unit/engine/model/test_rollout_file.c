@@ -13,24 +13,22 @@
 #include <unistd.h>
 
 #include "engine/clock.h"
+#include "tests/fakes/temp_dir.h"
 
-static char directory[64], path[128];
+static char path[128];
 static struct rollout_file file, again;
 static struct weir_error err;
 
 static void setup(void) {
-    strcpy(directory, "/tmp/weir-rollout-XXXXXX");
-    cr_assert(mkdtemp(directory));
-    snprintf(path, sizeof path, "%s/rollout.json", directory);
+    temp_dir_make();
+    snprintf(path, sizeof path, "%s/rollout.json", temp_dir);
     struct rollout_state *state = rollout_file_model(&file, "digits");
     cr_assert(state);
     state->stable = 7;
 }
 
 static void teardown(void) {
-    char command[200];
-    snprintf(command, sizeof command, "chmod -R u+w %s; rm -r %s", directory, directory);
-    cr_assert_eq(system(command), 0);
+    temp_dir_remove();
     rollout_file_release(&file);
     rollout_file_release(&again);
 }
@@ -38,25 +36,18 @@ static void teardown(void) {
 TestSuite(rollout_file, .init = setup, .fini = teardown);
 
 static void write_state(void) {
-    cr_assert_eq(rollout_file_write(directory, &file, &err), WEIR_OK, "%s", err.text);
+    cr_assert_eq(rollout_file_write(temp_dir, &file, &err), WEIR_OK, "%s", err.text);
 }
 
 static void read_state(void) {
     rollout_file_release(&again);
-    cr_assert_eq(rollout_file_read(directory, &again, &err), WEIR_OK, "%s", err.text);
+    cr_assert_eq(rollout_file_read(temp_dir, &again, &err), WEIR_OK, "%s", err.text);
 }
 
 static void expect_bad(enum weir_status status, const char *words) {
-    cr_assert_eq(rollout_file_read(directory, &again, &err), status, "%s", err.text);
+    cr_assert_eq(rollout_file_read(temp_dir, &again, &err), status, "%s", err.text);
     cr_assert(strstr(err.text, path), "%s", err.text);
     cr_assert(strstr(err.text, words), "%s", err.text);
-}
-
-static void put_text(const char *text) {
-    FILE *out = fopen(path, "w");
-    cr_assert(out);
-    fputs(text, out);
-    fclose(out);
 }
 
 Test(rollout_file, without_a_file_nothing_was_chosen) {
@@ -76,11 +67,11 @@ Test(rollout_file, what_was_written_is_read_again) {
 }
 
 Test(rollout_file, a_broken_file_is_named_and_left_alone) {
-    put_text("");
+    temp_dir_write("rollout.json", "");
     expect_bad(WEIR_INVALID, "it is empty");
-    put_text("{\"format\": 1, ");
+    temp_dir_write("rollout.json", "{\"format\": 1, ");
     expect_bad(WEIR_INVALID, "broken JSON");
-    put_text("{\"format\": 2, \"models\": []}");
+    temp_dir_write("rollout.json", "{\"format\": 2, \"models\": []}");
     expect_bad(WEIR_INVALID, "another release");
     cr_assert_eq(truncate(path, 65 << 20), 0);
     expect_bad(WEIR_INVALID, "larger than");
@@ -110,21 +101,19 @@ Test(rollout_file, a_disk_that_is_full_leaves_the_old_state) {
     cr_assert_eq(getrlimit(RLIMIT_FSIZE, &before), 0);
     none.rlim_max = before.rlim_max;
     cr_assert_eq(setrlimit(RLIMIT_FSIZE, &none), 0);
-    enum weir_status status = rollout_file_write(directory, &file, &err);
+    enum weir_status status = rollout_file_write(temp_dir, &file, &err);
     cr_assert_eq(setrlimit(RLIMIT_FSIZE, &before), 0);
     cr_assert_eq(status, WEIR_IO);
     cr_assert(strstr(err.text, "rollout.json.new: cannot write it: ") && strstr(err.text, strerror(EFBIG)), "%s",
               err.text);
     read_state();
     cr_assert_eq(again.models[0].stable, 7);
-    char left[160];
-    snprintf(left, sizeof left, "%s.new", path);
-    cr_assert_neq(access(left, F_OK), 0, "nothing is left behind");
+    cr_assert_neq(access(temp_dir_at("rollout.json.new"), F_OK), 0, "nothing is left behind");
 }
 
 Test(rollout_file, a_name_that_cannot_be_replaced_is_an_error) {
     cr_assert_eq(mkdir(path, 0700), 0);
-    cr_assert_eq(rollout_file_write(directory, &file, &err), WEIR_IO);
+    cr_assert_eq(rollout_file_write(temp_dir, &file, &err), WEIR_IO);
     cr_assert(strstr(err.text, "cannot put it in place"), "%s", err.text);
 }
 
@@ -132,16 +121,14 @@ Test(rollout_file, a_directory_that_may_not_be_written_is_an_error) {
     if (geteuid() == 0)
         return; /* root may */
     write_state();
-    cr_assert_eq(chmod(directory, 0500), 0);
-    cr_assert_eq(rollout_file_write(directory, &file, &err), WEIR_IO);
+    cr_assert_eq(chmod(temp_dir, 0500), 0);
+    cr_assert_eq(rollout_file_write(temp_dir, &file, &err), WEIR_IO);
     cr_assert(strstr(err.text, strerror(EACCES)), "%s", err.text);
     read_state();
 }
 
 Test(rollout_file, a_link_that_was_left_there_is_not_followed) {
-    char link[160], victim[160];
-    snprintf(link, sizeof link, "%s.new", path);
-    snprintf(victim, sizeof victim, "%s/victim", directory);
+    const char *link = temp_dir_at("rollout.json.new"), *victim = temp_dir_at("victim");
     cr_assert_eq(symlink(victim, link), 0);
     write_state();
     read_state();
@@ -161,7 +148,7 @@ static void number_state(uint64_t number) {
 static void write_until_killed(int told) {
     for (uint64_t number = 1;; number++) {
         number_state(number);
-        if (rollout_file_write(directory, &file, &err) != WEIR_OK || write(told, &number, sizeof number) < 0)
+        if (rollout_file_write(temp_dir, &file, &err) != WEIR_OK || write(told, &number, sizeof number) < 0)
             _exit(1);
     }
 }

@@ -2,38 +2,14 @@
 
 #include <criterion/criterion.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
 #include "engine/npy.h"
+#include "tests/fakes/temp_dir.h"
 
-static char root[64];
 static struct samples *samples;
 static struct weir_error error;
-
-static void make_root(void) {
-    strcpy(root, "/tmp/weir-samples-XXXXXX");
-    cr_assert_not_null(mkdtemp(root));
-    cr_assert_eq(chdir(root), 0);
-}
-
-static void remove_root(void) {
-    char command[128];
-    snprintf(command, sizeof command, "rm -rf %s", root);
-    cr_assert_eq(system(command), 0);
-}
-
-static void shell(const char *command) {
-    cr_assert_eq(system(command), 0, "%s", command);
-}
-
-static void write_text(const char *path, const char *text) {
-    FILE *file = fopen(path, "w");
-    cr_assert_not_null(file);
-    fputs(text, file);
-    fclose(file);
-}
 
 /* Writes an array of these sizes (ended by -1) with elements whose bytes are 0, 1, 2... */
 static void write_array(const char *name, enum tensor_dtype dtype, const int64_t *dims) {
@@ -80,12 +56,12 @@ static void plain_samples(void) {
 }
 
 static void load(void) {
-    cr_assert_eq(samples_load(root, &signature, &samples, &error), WEIR_OK, "%s", error.text);
+    cr_assert_eq(samples_load(temp_dir, &signature, &samples, &error), WEIR_OK, "%s", error.text);
     cr_assert_not_null(samples);
 }
 
 static void assert_refused(enum weir_status expected, const char *text) {
-    enum weir_status status = samples_load(root, &signature, &samples, &error);
+    enum weir_status status = samples_load(temp_dir, &signature, &samples, &error);
     cr_assert_eq(status, expected, "%d %s", status, error.text);
     cr_assert_not_null(strstr(error.text, text), "%s", error.text);
 }
@@ -96,13 +72,13 @@ static void assert_allowed(int output, double absolute, double relative) {
     cr_assert_float_eq(tolerance.relative, relative, 1e-12, "%g", tolerance.relative);
 }
 
-TestSuite(samples, .init = make_root, .fini = remove_root);
+TestSuite(samples, .init = temp_dir_enter, .fini = temp_dir_remove);
 
 Test(samples, a_version_without_samples_has_none) {
     plain_model();
     shell("rmdir samples");
     samples = (struct samples *)&signature;
-    cr_assert_eq(samples_load(root, &signature, &samples, &error), WEIR_OK, "%s", error.text);
+    cr_assert_eq(samples_load(temp_dir, &signature, &samples, &error), WEIR_OK, "%s", error.text);
     cr_assert_null(samples);
     samples_destroy(samples);
 }
@@ -181,6 +157,12 @@ Test(samples, bfloat16_lies_in_two_bytes_without_a_type) {
     specs[1][0] = spec("y", TENSOR_BF16, 2, TENSOR_BATCH, 2, 0);
     WRITE("output.y.npy", TENSOR_BF16, 3, 2);
     load();
+    cr_assert_eq(samples->dims.rows, 3);
+    cr_assert_eq(samples->outputs[0].row_bytes, 4);
+    cr_assert_eq(samples->outputs[0].row.rank, 1);
+    cr_assert_eq(samples->outputs[0].row.dims[0], 2);
+    for (int i = 0; i < 12; i++)
+        cr_assert_eq(((unsigned char *)samples->outputs[0].data)[i], i);
     samples_destroy(samples);
 }
 
@@ -215,7 +197,7 @@ Test(samples, files_of_nothing_in_the_model_are_refused) {
     for (size_t i = 0; i < sizeof names / sizeof names[0]; i++) {
         char path[64];
         snprintf(path, sizeof path, "samples/%s", names[i]);
-        write_text(path, "");
+        temp_dir_write(path, "");
         assert_refused(WEIR_INVALID, path);
         unlink(path);
     }
@@ -273,12 +255,12 @@ Test(samples, tolerances_are_read_by_name_and_for_all_others) {
     signature.output_count = 2;
     shell("mv samples/output.y.npy 'samples/output.y y.npy'");
     WRITE("output.z.npy", TENSOR_I64, 3);
-    write_text("samples/tolerance", "# what the evaluation allows\n\n  y%20y\t1e-3 0.5\r\n");
+    temp_dir_write("samples/tolerance", "# what the evaluation allows\n\n  y%20y\t1e-3 0.5\r\n");
     load();
     assert_allowed(0, 1e-3, 0.5);
     assert_allowed(1, 0, 0);
     samples_destroy(samples);
-    write_text("samples/tolerance", "* 1 0\ny%20y 2 0");
+    temp_dir_write("samples/tolerance", "* 1 0\ny%20y 2 0");
     load();
     assert_allowed(0, 2, 0);
     assert_allowed(1, 1, 0);
@@ -298,7 +280,7 @@ Test(samples, a_faulty_tolerance_is_refused_with_its_line) {
     };
     plain_samples();
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
-        write_text("samples/tolerance", rows[i][0]);
+        temp_dir_write("samples/tolerance", rows[i][0]);
         assert_refused(WEIR_INVALID, rows[i][1]);
     }
     shell("seq -s ' ' 1000 >samples/tolerance");

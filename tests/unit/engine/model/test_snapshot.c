@@ -1,29 +1,12 @@
 #include "engine/model/snapshot.h"
 
 #include <criterion/criterion.h>
-#include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
-static char root[64];
+#include "tests/fakes/temp_dir.h"
+
 static struct weir_error error;
-
-static void make_root(void) {
-    strcpy(root, "/tmp/weir-snapshot-XXXXXX");
-    cr_assert_not_null(mkdtemp(root));
-    cr_assert_eq(chdir(root), 0);
-}
-
-static void remove_root(void) {
-    char command[128];
-    snprintf(command, sizeof command, "rm -rf %s", root);
-    cr_assert_eq(system(command), 0);
-}
-
-static void shell(const char *command) {
-    cr_assert_eq(system(command), 0, "%s", command);
-}
 
 static struct snapshot take(const char *path, bool whole_directory) {
     struct snapshot snapshot;
@@ -45,7 +28,7 @@ static bool changes(const char *command) {
     return !snapshot_equal(&before, &after);
 }
 
-TestSuite(snapshot, .init = make_root, .fini = remove_root);
+TestSuite(snapshot, .init = temp_dir_enter, .fini = temp_dir_remove);
 
 Test(snapshot, two_looks_at_the_same_files_are_equal) {
     make_version();
