@@ -65,10 +65,29 @@ struct catalog_order {
 enum weir_status catalog_submit(struct catalog *catalog, struct catalog_order *order,
                                 struct weir_error *err) WEIR_CHECKED;
 
+/* X(name, text). From READY on it is loaded; what follows READY gets requests too. */
+#define CATALOG_STATE_LIST(X)                                                                                          \
+    X(FOUND, "found")                                                                                                  \
+    X(LOADING, "loading")                                                                                              \
+    X(INCOMPLETE, "incomplete")                                                                                        \
+    X(FAILED, "failed")                                                                                                \
+    X(READY, "ready")                                                                                                  \
+    X(SERVING, "serving")                                                                                              \
+    X(CANARY, "canary")                                                                                                \
+    X(SHADOW, "shadow")
+
+enum catalog_state {
+#define CATALOG_STATE_ENUM(name, text) CATALOG_STATE_##name,
+    CATALOG_STATE_LIST(CATALOG_STATE_ENUM)
+#undef CATALOG_STATE_ENUM
+};
+
+const char *catalog_state_text(enum catalog_state state);
+
 struct catalog_version_view {
     uint64_t number;
-    const char *state; /* "found", "loading", "incomplete", "failed", "ready", "serving", "canary", "shadow" */
-    char reason[512];  /* why not; "" */
+    enum catalog_state state;
+    char reason[512]; /* why not; "" */
     bool on_disk, rejected;
     double load_ms;
     uint32_t samples, sample_runs;
@@ -100,6 +119,9 @@ struct catalog_model_view {
     size_t version_count;
     uint64_t loads, load_failures;
 };
+
+/* Does it show a rollout? */
+bool catalog_view_is_on(const struct catalog_model_view *view);
 
 /* A picture of one model. Errors: NO_MEMORY. thread: any. Owner of *out: the caller, catalog_view_release. */
 enum weir_status catalog_view(struct catalog *catalog, int model, struct catalog_model_view *out,

@@ -209,10 +209,10 @@ static void note_failure(struct catalog *catalog, struct catalog_model *model, s
     } else {
         entry->retry_ns = INT64_MAX;
     }
-    entry->state = entry->version                  ? ENTRY_READY
-                   : why->status == WEIR_NOT_READY ? ENTRY_INCOMPLETE
-                   : why->status == WEIR_CANCELLED ? ENTRY_FOUND
-                                                   : ENTRY_FAILED;
+    entry->state = entry->version                  ? CATALOG_STATE_READY
+                   : why->status == WEIR_NOT_READY ? CATALOG_STATE_INCOMPLETE
+                   : why->status == WEIR_CANCELLED ? CATALOG_STATE_FOUND
+                                                   : CATALOG_STATE_FAILED;
     snprintf(entry->reason, sizeof entry->reason, "%s", why->text);
     model->load_failures++;
     pthread_mutex_unlock(&catalog->lock);
@@ -229,7 +229,7 @@ static void replace(struct catalog *catalog, struct catalog_model *model, struct
     entry->samples = loaded->samples;
     entry->report = loaded->report;
     entry->loaded = entry->seen;
-    entry->state = ENTRY_READY;
+    entry->state = CATALOG_STATE_READY;
     entry->reason[0] = 0;
     entry->was_tried = false;
     entry->retry_wait_ns = 0;
@@ -248,7 +248,7 @@ enum weir_status loading_run(struct catalog *catalog, struct catalog_model *mode
     struct weir_error why = {.status = WEIR_OK};
     pthread_mutex_lock(&catalog->lock);
     if (!entry->version)
-        entry->state = ENTRY_LOADING;
+        entry->state = CATALOG_STATE_LOADING;
     pthread_mutex_unlock(&catalog->lock);
     atomic_store(&catalog->loading, true);
     enum weir_status status = make(catalog, model, entry, &loaded, &why);

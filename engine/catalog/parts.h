@@ -10,37 +10,11 @@
 #include <stdatomic.h>
 
 #include "engine/catalog.h"
+#include "engine/catalog/entry.h"
 #include "engine/catalog_admin.h"
 #include "engine/model/repository.h"
 #include "engine/model/rollout_file.h"
-#include "engine/model/self_test.h"
-#include "engine/model/snapshot.h"
 #include "engine/model/version_policy.h"
-
-enum entry_state { ENTRY_FOUND, ENTRY_LOADING, ENTRY_INCOMPLETE, ENTRY_FAILED, ENTRY_READY };
-
-/* One version of a model. */
-struct entry {
-    uint64_t number;
-    char *path;                  /* of the model file */
-    bool on_disk, was_found;     /* at the last look; the second is the loader's own */
-    bool is_rejected;            /* by a rollout, as it is; for views */
-    bool is_wanted, is_unwanted; /* an operator asked for it, or not to have it, whatever the policy says */
-    enum entry_state state;
-    char reason[512];
-    struct snapshot seen; /* at the last look, since seen_ns */
-    int64_t seen_ns;
-    bool was_old;          /* when it was first seen, and has not changed since */
-    struct snapshot tried; /* what the last load was of, if it failed */
-    bool was_tried;
-    enum weir_status failure;
-    int64_t retry_ns; /* when to try the same again; INT64_MAX: never */
-    int64_t retry_wait_ns;
-    struct snapshot loaded;  /* what version was loaded from */
-    struct version *version; /* with a reference */
-    struct samples *samples;
-    struct self_test_report report;
-};
 
 /* What requests need to know. */
 struct route {

@@ -31,8 +31,8 @@ void scan_unload(struct catalog *catalog, struct entry *entry) {
     struct samples *samples = entry->samples;
     entry->version = NULL;
     entry->samples = NULL;
-    if (entry->state == ENTRY_READY)
-        entry->state = ENTRY_FOUND;
+    if (entry->state == CATALOG_STATE_READY)
+        entry->state = CATALOG_STATE_FOUND;
     pthread_mutex_unlock(&catalog->lock);
     samples_destroy(samples);
     engine_release(version);

@@ -112,7 +112,7 @@ static void restore(struct catalog *catalog, struct catalog_model *model) {
         return;
     struct entry *candidate = scan_find(model, state->plan.candidate);
     bool is_ready = candidate && candidate->version && candidate != model->stable;
-    if (!is_ready && candidate && candidate->state == ENTRY_FOUND)
+    if (!is_ready && candidate && candidate->state == CATALOG_STATE_FOUND)
         return; /* its files have not settled yet */
     pthread_mutex_lock(&catalog->lock);
     if (is_ready && rollout_restore(model->rollout, &state->plan, model->stable->number, state->phase, state->step,
@@ -155,7 +155,7 @@ void state_choose(struct catalog *catalog, struct catalog_model *model) {
         newest_seen = UINT64_MAX;
     /* What was chosen goes before others while it may still come. */
     const struct entry *awaited = chosen != 0 && !model->stable ? scan_find(model, chosen) : NULL;
-    if (awaited && !awaited->version && awaited->state == ENTRY_FOUND)
+    if (awaited && !awaited->version && awaited->state == CATALOG_STATE_FOUND)
         count = 0;
     uint64_t number = ready ? model_choice_stable(ready, count, chosen, newest_seen) : 0;
     free(ready);

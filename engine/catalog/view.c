@@ -7,23 +7,31 @@
 #include "engine/catalog/parts.h"
 #include "engine/engine.h"
 
-static const char *state_text(const struct catalog_model *model, const struct entry *entry) {
-    static const char *const texts[] = {[ENTRY_FOUND] = "found",
-                                        [ENTRY_LOADING] = "loading",
-                                        [ENTRY_INCOMPLETE] = "incomplete",
-                                        [ENTRY_FAILED] = "failed",
-                                        [ENTRY_READY] = "ready"};
+const char *catalog_state_text(enum catalog_state state) {
+    static const char *const texts[] = {
+#define STATE_TEXT(name, text) text,
+        CATALOG_STATE_LIST(STATE_TEXT)
+#undef STATE_TEXT
+    };
+    return texts[state];
+}
+
+bool catalog_view_is_on(const struct catalog_model_view *view) {
+    return view->candidate > 0;
+}
+
+static enum catalog_state state_of_entry(const struct catalog_model *model, const struct entry *entry) {
     if (entry == model->stable && entry->version)
-        return "serving";
+        return CATALOG_STATE_SERVING;
     if (entry == model->candidate)
-        return rollout_kind_text(model->rollout->plan.kind);
-    return texts[entry->state];
+        return model->rollout->plan.kind == ROLLOUT_SHADOW ? CATALOG_STATE_SHADOW : CATALOG_STATE_CANARY;
+    return entry->state;
 }
 
 static void view_entry(const struct catalog_model *model, const struct entry *entry, struct catalog_version_view *out) {
     *out = (struct catalog_version_view){
         .number = entry->number,
-        .state = state_text(model, entry),
+        .state = state_of_entry(model, entry),
         .on_disk = entry->on_disk,
         .rejected = entry->is_rejected,
         .load_ms = entry->version ? (double)engine_describe(entry->version).load_ns / 1e6 : 0,
@@ -66,7 +74,7 @@ static void view_comparison(struct catalog *catalog, const struct catalog_model 
 
 static void view_rollout(const struct catalog_model *model, struct catalog_model_view *out) {
     const struct rollout *rollout = model->rollout;
-    bool is_on = rollout_is_on(rollout);
+    bool is_on = model->candidate != NULL;
     out->phase = rollout_phase_text(is_on ? rollout->phase : ROLLOUT_NONE);
     out->kind = is_on ? rollout_kind_text(rollout->plan.kind) : "";
     out->step = is_on ? rollout->step : 0;

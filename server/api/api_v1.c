@@ -63,11 +63,11 @@ static enum weir_status read_path(const struct exchange *exchange, struct catalo
 
 /* TensorFlow Serving's word for a version's state; NULL: it is not to be served. */
 static const char *state_text(const struct catalog_version_view *version) {
-    if (strcmp(version->state, "found") == 0)
+    if (version->state == CATALOG_STATE_FOUND)
         return NULL;
-    if (strcmp(version->state, "loading") == 0 || strcmp(version->state, "incomplete") == 0)
+    if (version->state == CATALOG_STATE_LOADING || version->state == CATALOG_STATE_INCOMPLETE)
         return "LOADING";
-    return strcmp(version->state, "failed") == 0 ? "END" : "AVAILABLE";
+    return version->state == CATALOG_STATE_FAILED ? "END" : "AVAILABLE";
 }
 
 static bool is_available(const struct catalog_version_view *version) {

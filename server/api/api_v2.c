@@ -129,8 +129,7 @@ static void write_tensors(struct bytes *body, const char *name, const struct ten
 }
 
 static bool is_loaded(const struct catalog_version_view *version) {
-    return strcmp(version->state, "ready") == 0 || strcmp(version->state, "serving") == 0 ||
-           strcmp(version->state, "canary") == 0 || strcmp(version->state, "shadow") == 0;
+    return version->state >= CATALOG_STATE_READY;
 }
 
 static void metadata_head(struct exchange *exchange, const struct request *request) {
@@ -242,7 +241,7 @@ static void write_index(struct bytes *body, const struct catalog_model_view *vie
         return;
     for (size_t i = view->version_count; i-- > 0;) {
         const struct catalog_version_view *version = &view->versions[i];
-        bool is_loading = strcmp(version->state, "loading") == 0;
+        bool is_loading = version->state == CATALOG_STATE_LOADING;
         bytes_printf(body, "%s{\"name\":\"%s\",\"version\":\"%" PRIu64 "\",\"state\":\"%s\"", *any ? "," : "",
                      view->name, version->number,
                      is_loaded(version) ? "READY"

@@ -20,7 +20,7 @@ static void version_member(struct bytes *out, const char *name, uint64_t number)
 
 static void write_version(struct bytes *out, const struct catalog_version_view *version) {
     bytes_printf(out, "{\"version\":%" PRIu64 ",", version->number);
-    bytes_json_member(out, "state", version->state);
+    bytes_json_member(out, "state", catalog_state_text(version->state));
     bytes_text(out, ",");
     bytes_json_member(out, "reason", version->reason);
     bytes_printf(out, ",\"on_disk\":%s,\"rejected\":%s", version->on_disk ? "true" : "false",
@@ -60,13 +60,9 @@ static void write_comparison(struct bytes *out, const struct catalog_model_view 
     bytes_text(out, "}");
 }
 
-static bool is_on(const struct catalog_model_view *view) {
-    return view->step_count > 0 || view->kind[0];
-}
-
 static void write_rollout(struct bytes *out, const struct catalog_model_view *view) {
     bytes_text(out, ",\"rollout\":");
-    if (!is_on(view)) {
+    if (!catalog_view_is_on(view)) {
         bytes_text(out, "null");
         return;
     }
@@ -117,7 +113,7 @@ void model_view_write_short(struct bytes *out, const struct catalog_model_view *
     bytes_json_member(out, "name", view->name);
     version_member(out, "stable", view->stable);
     version_member(out, "candidate", view->candidate);
-    if (is_on(view)) {
+    if (catalog_view_is_on(view)) {
         bytes_text(out, ",");
         bytes_json_member(out, "rollout", view->phase);
         number_member(out, "weight_percent", view->weight_ppm / 1e4);
@@ -135,7 +131,7 @@ void model_view_write_short(struct bytes *out, const struct catalog_model_view *
         if (!version->reason[0])
             continue;
         bytes_printf(out, "%s{\"version\":%" PRIu64 ",", any ? "," : ",\"faults\":[", version->number);
-        bytes_json_member(out, "state", version->state);
+        bytes_json_member(out, "state", catalog_state_text(version->state));
         bytes_text(out, ",");
         bytes_json_member(out, "reason", version->reason);
         bytes_text(out, "}");

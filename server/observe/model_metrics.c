@@ -1,7 +1,7 @@
 #include "server/observe/model_metrics.h"
 
 #include <inttypes.h>
-#include <math.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "server/observe/exposition.h"
@@ -19,10 +19,6 @@ static void series(struct bytes *out, const char *name, const struct catalog_mod
     bytes_printf(out, "} %.9g\n", value);
 }
 
-static bool is_on(const struct catalog_model_view *view) {
-    return view->candidate > 0;
-}
-
 static void render_versions(const struct catalog_model_view *views, int count, struct bytes *out) {
     exposition_head(out, "weir_model_info", "gauge", "The version of the model that serves.");
     for (int i = 0; i < count; i++)
@@ -34,11 +30,10 @@ static void render_versions(const struct catalog_model_view *views, int count, s
         int told = 0;
         for (size_t v = 0; v < views[i].version_count && told < MODEL_METRICS_VERSIONS; v++) {
             const struct catalog_version_view *version = &views[i].versions[v];
-            char state[48] = "state=\"";
-            if (strcmp(version->state, "found") == 0)
+            if (version->state == CATALOG_STATE_FOUND)
                 continue;
-            strncat(state, version->state, sizeof state - 16);
-            strcat(state, "\"");
+            char state[32];
+            snprintf(state, sizeof state, "state=\"%s\"", catalog_state_text(version->state));
             series(out, "weir_model_version_state", &views[i], version->number, state, 1);
             told++;
         }
@@ -59,7 +54,7 @@ static void render_roles(const struct catalog_model_view *views, int count, cons
         [CATALOG_STABLE] = "role=\"stable\"", [CATALOG_CANDIDATE] = "role=\"candidate\""};
     exposition_head(out, name, "gauge", help);
     for (int i = 0; i < count; i++)
-        for (int role = CATALOG_STABLE; is_on(&views[i]) && role <= CATALOG_CANDIDATE; role++)
+        for (int role = CATALOG_STABLE; catalog_view_is_on(&views[i]) && role <= CATALOG_CANDIDATE; role++)
             series(out, name, &views[i], role == CATALOG_STABLE ? views[i].stable : views[i].candidate, roles[role],
                    figure(&views[i].outcomes[role]));
 }
@@ -79,11 +74,11 @@ static double p99_seconds(const struct catalog_outcomes_view *seen) {
 static void render_rollouts(const struct catalog_model_view *views, int count, struct bytes *out) {
     exposition_head(out, "weir_rollout_weight_ratio", "gauge", "Share of the requests that the candidate answers.");
     for (int i = 0; i < count; i++)
-        if (is_on(&views[i]))
+        if (catalog_view_is_on(&views[i]))
             series(out, "weir_rollout_weight_ratio", &views[i], views[i].candidate, NULL, views[i].weight_ppm / 1e6);
     exposition_head(out, "weir_rollout_paused", "gauge", "1 while the steps of a rollout stand still.");
     for (int i = 0; i < count; i++)
-        if (is_on(&views[i]))
+        if (catalog_view_is_on(&views[i]))
             series(out, "weir_rollout_paused", &views[i], views[i].candidate, NULL,
                    strcmp(views[i].phase, "paused") == 0);
     render_roles(views, count, "weir_rollout_requests", "Requests that the rollout under way has seen.", requests, out);
@@ -92,18 +87,18 @@ static void render_rollouts(const struct catalog_model_view *views, int count, s
                  out);
     exposition_head(out, "weir_rollout_compared_requests", "gauge", "Requests that both versions have answered.");
     for (int i = 0; i < count; i++)
-        if (is_on(&views[i]))
+        if (catalog_view_is_on(&views[i]))
             series(out, "weir_rollout_compared_requests", &views[i], views[i].candidate, NULL,
                    (double)views[i].comparison.requests);
     exposition_head(out, "weir_rollout_drift_ratio", "gauge",
                     "Largest difference of their outputs, to the largest magnitude of the row.");
     for (int i = 0; i < count; i++)
-        if (is_on(&views[i]) && views[i].comparison.requests > 0)
+        if (catalog_view_is_on(&views[i]) && views[i].comparison.requests > 0)
             series(out, "weir_rollout_drift_ratio", &views[i], views[i].candidate, NULL,
                    views[i].comparison.max_relative);
     exposition_head(out, "weir_rollout_agreement_ratio", "gauge", "Share of equal decisions (argmax, label).");
     for (int i = 0; i < count; i++)
-        if (is_on(&views[i]) && views[i].comparison.requests > 0 && views[i].comparison.agreement >= 0)
+        if (catalog_view_is_on(&views[i]) && views[i].comparison.requests > 0 && views[i].comparison.agreement >= 0)
             series(out, "weir_rollout_agreement_ratio", &views[i], views[i].candidate, NULL,
                    views[i].comparison.agreement);
 }

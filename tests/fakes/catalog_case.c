@@ -148,7 +148,7 @@ void catalog_case_wait_state(struct catalog_case *test, uint64_t number, const c
         struct catalog_model_view view;
         catalog_case_view(test, &view);
         for (size_t i = 0; i < view.version_count; i++)
-            if (view.versions[i].number == number && strcmp(view.versions[i].state, state) == 0)
+            if (view.versions[i].number == number && strcmp(catalog_state_text(view.versions[i].state), state) == 0)
                 return;
         sched_yield();
     }

@@ -138,7 +138,7 @@ Test(catalog, a_policy_says_which_versions_are_loaded) {
     struct catalog_model_view view;
     catalog_case_view(&test, &view);
     cr_assert_eq(view.version_count, 4);
-    cr_assert_str_eq(view.versions[2].state, "found");
+    cr_assert_eq(view.versions[2].state, CATALOG_STATE_FOUND);
 }
 
 Test(catalog, a_client_may_insist_on_a_version) {

@@ -40,7 +40,7 @@ Test(loading, wrong_samples_keep_a_version_from_serving) {
     model_files_samples("1", 2);
     cr_assert_eq(catalog_case_open(&test), WEIR_INVALID);
     cr_assert_not_null(strstr(test.why.text, "got 4, expected 5"), "%s", test.why.text);
-    cr_assert_str_eq(version().state, "failed");
+    cr_assert_eq(version().state, CATALOG_STATE_FAILED);
     cr_assert_eq(catalog_case_stable(&test), 0);
 }
 
@@ -55,7 +55,7 @@ Test(loading, a_sealed_version_that_is_not_whole_is_incomplete) {
     fclose(file);
     cr_assert_eq(remove(path), 0);
     cr_assert_eq(catalog_case_open(&test), WEIR_NOT_READY, "%s", test.why.text);
-    cr_assert_str_eq(version().state, "incomplete");
+    cr_assert_eq(version().state, CATALOG_STATE_INCOMPLETE);
     cr_assert_not_null(strstr(version().reason, "samples/output.y.npy"), "%s", version().reason);
     model_files_samples("1", 1);
     catalog_case_wait_stable(&test, 1);

@@ -24,9 +24,9 @@ Test(view, it_shows_what_serves_and_what_does_not) {
     cr_assert_str_eq(view.phase, "none");
     cr_assert_eq(view.version_count, 2);
     cr_assert_eq(view.versions[0].number, 2);
-    cr_assert_str_eq(view.versions[0].state, "failed");
+    cr_assert_eq(view.versions[0].state, CATALOG_STATE_FAILED);
     cr_assert_neq(view.versions[0].reason[0], 0);
-    cr_assert_str_eq(view.versions[1].state, "serving");
+    cr_assert_eq(view.versions[1].state, CATALOG_STATE_SERVING);
     cr_assert_eq(view.versions[1].reason[0], 0);
     cr_assert_gt(view.versions[1].load_ms, 0);
     cr_assert_eq(view.loads, 1);

@@ -17,7 +17,7 @@ static const char *page(void) {
 
 static void setup(void) {
     for (int i = 0; i < 30; i++)
-        versions[i] = (struct catalog_version_view){.number = (uint64_t)(30 - i), .state = "found"};
+        versions[i] = (struct catalog_version_view){.number = (uint64_t)(30 - i), .state = CATALOG_STATE_FOUND};
     view = (struct catalog_model_view){.name = "digits", .phase = "none", .kind = "", .versions = versions};
     view.version_count = 30;
 }
@@ -29,8 +29,8 @@ static bool has(const char *line) {
 }
 
 Test(model_metrics, what_serves_and_what_failed_is_told) {
-    versions[0].state = "failed";
-    versions[1].state = "serving";
+    versions[0].state = CATALOG_STATE_FAILED;
+    versions[1].state = CATALOG_STATE_SERVING;
     view.stable = 29;
     view.loads = 3;
     view.load_failures = 1;
@@ -46,7 +46,7 @@ Test(model_metrics, what_serves_and_what_failed_is_told) {
 Test(model_metrics, the_series_of_versions_are_bounded) {
     int count = 0;
     for (int i = 0; i < 30; i++)
-        versions[i].state = "ready";
+        versions[i].state = CATALOG_STATE_READY;
     for (const char *at = page(); (at = strstr(at, "state=\"ready\"")); at++)
         count++;
     cr_assert_eq(count, MODEL_METRICS_VERSIONS);
