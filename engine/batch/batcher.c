@@ -142,11 +142,11 @@ static enum weir_status admit(struct batcher *batcher, const struct job *job, in
         *is_trial =
             forecast_try(&batcher->trials, cost_table_knows(version_costs(job->version, 0), &job->dims), now_ns);
     if (is_late && !*is_trial)
-        return weir_fail(err, WEIR_TOO_LATE, "the answer would take about %lld us, %lld us are left",
+        return weir_fail(err, WEIR_TOO_LATE, "the answer would take about %lld microseconds, and %lld are left",
                          (long long)needed_ns / 1000, (long long)(job->deadline_ns - now_ns) / 1000);
     /* A device that stalls says nothing about the length of the queue: that is the deadlines' business, above. */
     if ((double)(out->wait_ns - over_ns) > (double)target_ns * TARGET_SHARE[job->priority])
-        return weir_fail(err, WEIR_BUSY, "the wait for a turn would be about %lld us", (long long)out->wait_ns / 1000);
+        return weir_fail(err, WEIR_BUSY, "its turn would come in %lld microseconds", (long long)out->wait_ns / 1000);
     return WEIR_OK;
 }
 

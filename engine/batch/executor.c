@@ -5,18 +5,17 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "engine/batch/running.h"
 #include "engine/clock.h"
 #include "engine/device/backend.h"
 #include "engine/model/model.h"
 #include "engine/thread.h"
 
-enum { MAX_SLOTS = 2 };
-
 struct executor {
     struct executor_options options;
-    struct batch batches[MAX_SLOTS];
-    int64_t submitted_ns[MAX_SLOTS];
-    enum weir_status submit_status[MAX_SLOTS];
+    struct batch batches[RUNNING_SLOTS];
+    int64_t submitted_ns[RUNNING_SLOTS];
+    enum weir_status submit_status[RUNNING_SLOTS];
     bool lost, retired; /* retired: lost, and others take what is queued */
     pthread_t thread;
 };
@@ -217,7 +216,7 @@ enum weir_status executor_start(const struct executor_options *options, struct e
     }
     int error = pthread_create(&executor->thread, NULL, run, executor);
     if (error != 0) {
-        for (int slot = 0; slot < MAX_SLOTS; slot++)
+        for (int slot = 0; slot < RUNNING_SLOTS; slot++)
             batch_release(&executor->batches[slot]);
         free(executor);
         return weir_fail(err, WEIR_NO_MEMORY, "cannot start the thread of device %d: %s", options->device,
@@ -231,7 +230,7 @@ void executor_stop(struct executor *executor) {
     if (!executor)
         return;
     pthread_join(executor->thread, NULL);
-    for (int slot = 0; slot < MAX_SLOTS; slot++)
+    for (int slot = 0; slot < RUNNING_SLOTS; slot++)
         batch_release(&executor->batches[slot]);
     free(executor);
 }

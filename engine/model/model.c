@@ -155,9 +155,10 @@ enum weir_status version_load(const struct version_options *options, struct vers
     }
     memcpy(version->devices, options->devices, count * sizeof(struct backend *));
     version->device_count = options->device_count;
-    status = plan_load(options->path, &version->plan, err);
-    if (status == WEIR_OK)
-        status = choose_batch(version, options, err);
+    status = plan_load(options->path, &version->plan, err); /* names the path itself */
+    if (status != WEIR_OK)
+        goto out;
+    status = choose_batch(version, options, err);
     if (status == WEIR_OK)
         status = load_replicas(version, err);
     if (status != WEIR_OK)

@@ -48,7 +48,9 @@ Test(catalog, versions_that_all_fail_are_an_error_with_every_reason) {
     model_files_broken("2", "nonsense");
     cr_assert_neq(catalog_case_open(&test), WEIR_OK);
     cr_assert_eq(atomic_load(&test.failures), 2);
-    cr_assert_not_null(strstr(test.why.text, "/2/model.onnx"), "the newest one's reason is told: %s", test.why.text);
+    const char *path = strstr(test.why.text, "/2/model.onnx");
+    cr_assert_not_null(path, "the newest one's reason is told: %s", test.why.text);
+    cr_assert_null(strstr(path + 3, "/model.onnx"), "its path once: %s", test.why.text);
     cr_assert_eq(catalog_case_stable(&test), 0);
 }
 
