@@ -65,6 +65,8 @@ struct version *catalog_stable(struct catalog *catalog, int model) {
 
 bool catalog_sticky_header(struct catalog *catalog, int model, char header[CATALOG_HEADER_BYTES]) {
     const struct route *route = &catalog->models[model].route;
+    if (atomic_load_explicit(&route->rollout, memory_order_relaxed) == 0) /* so most requests take no lock here */
+        return false;
     pthread_mutex_lock(&catalog->lock);
     bool is_on = route->candidate && route->sticky_header[0];
     if (is_on)

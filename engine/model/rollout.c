@@ -16,12 +16,11 @@ void rollout_init(struct rollout *rollout) {
     rollout_plan_init(&rollout->plan);
 }
 
-static void begin(struct rollout *rollout, const struct rollout_plan *plan, uint64_t stable, int64_t now_ns) {
+static void begin(struct rollout *rollout, const struct rollout_plan *plan, int64_t now_ns) {
     struct rollout_plan copy = *plan; /* it may be the rollout's own */
     memset(rollout, 0, sizeof *rollout);
     rollout->phase = ROLLOUT_RUNNING;
     rollout->plan = copy;
-    rollout->stable = stable;
     rollout->step_began_ns = now_ns;
     rollout->is_early = true;
 }
@@ -33,7 +32,7 @@ enum weir_status rollout_start(struct rollout *rollout, const struct rollout_pla
                          rollout_phase_text(rollout->phase));
     enum weir_status status = rollout_plan_check(plan, stable, err);
     if (status == WEIR_OK)
-        begin(rollout, plan, stable, now_ns);
+        begin(rollout, plan, now_ns);
     return status;
 }
 
@@ -45,7 +44,7 @@ enum weir_status rollout_restore(struct rollout *rollout, const struct rollout_p
     enum weir_status status = rollout_plan_check(plan, stable, NULL);
     if (status != WEIR_OK)
         return status;
-    begin(rollout, plan, stable, now_ns);
+    begin(rollout, plan, now_ns);
     rollout->phase = phase;
     rollout->step = step;
     rollout->paused_ns = now_ns;

@@ -47,7 +47,6 @@ struct rollout_window {
 struct rollout {
     enum rollout_phase phase;
     struct rollout_plan plan;
-    uint64_t stable;
     int step;
     int64_t step_began_ns;        /* moved on by the time spent paused */
     int64_t paused_ns;            /* when it was paused */
