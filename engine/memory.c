@@ -57,6 +57,5 @@ size_t memory_free(void) {
     uint64_t kib = read_group("/proc", "", "meminfo", "MemAvailable:");
     size_t free_bytes = kib != UINT64_MAX ? (size_t)kib * 1024 : SIZE_MAX;
     size_t of_group = cgroup_own(group) ? memory_group_free("/sys/fs/cgroup", group) : SIZE_MAX;
-    size_t least = of_group < free_bytes ? of_group : free_bytes;
-    return least == SIZE_MAX ? 0 : least;
+    return of_group < free_bytes ? of_group : free_bytes;
 }

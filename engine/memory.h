@@ -7,7 +7,7 @@
 /* thread: any. */
 size_t memory_available(void);
 
-/* How much of it is free now, or held by files that would make room; 0: not known. thread: any. */
+/* How much of it is free now, or held by files that would make room; SIZE_MAX: not known. thread: any. */
 size_t memory_free(void);
 
 /* The same of a control group that has a bound of its own; SIZE_MAX: it has none, or its use is not known. Source:

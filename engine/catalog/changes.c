@@ -45,8 +45,14 @@ static enum weir_status need(struct catalog *catalog, struct catalog_model *mode
     *out = entry;
     if (entry->version)
         return WEIR_OK;
-    enum weir_status status = snapshot_take(entry->path, !model->is_loose, &entry->seen, err);
-    return status == WEIR_OK ? loading_run(catalog, model, entry, err) : status;
+    struct snapshot now;
+    enum weir_status status = snapshot_take(entry->path, !model->is_loose, &now, err);
+    if (status != WEIR_OK)
+        return status;
+    pthread_mutex_lock(&catalog->changing);
+    entry->seen = now;
+    pthread_mutex_unlock(&catalog->changing);
+    return loading_run(catalog, model, entry, err);
 }
 
 static enum weir_status unload(struct catalog *catalog, struct catalog_model *model, struct catalog_order *order) {
@@ -90,21 +96,19 @@ static enum weir_status make_stable(struct catalog *catalog, struct catalog_mode
     enum weir_status status = WEIR_OK;
     if (!state)
         return weir_fail(err, WEIR_NO_MEMORY, "no memory for the state of %s", model->name);
-    if (rollout_is_on(model->rollout) && entry != model->candidate)
+    const struct rollout_plan *rollout = state_rollout(catalog, model);
+    if (rollout && entry->number != rollout->candidate)
         return weir_fail(err, WEIR_CONFLICT, "a rollout of version %" PRIu64 " of %s is under way: end it first",
-                         model->rollout->plan.candidate, model->name);
+                         rollout->candidate, model->name);
     remember(catalog, model);
     pthread_mutex_lock(&catalog->lock);
-    if (rollout_is_on(model->rollout)) {
+    if (rollout_is_on(model->rollout))
         status = rollout_promote(model->rollout, err);
-        state->last_phase = ROLLOUT_PROMOTED;
-        state->last_candidate = entry->number;
-        state->last_ended_s = clock_unix_s();
-        state->last_reason[0] = 0;
-    }
     pthread_mutex_unlock(&catalog->lock);
     if (status != WEIR_OK)
         return status;
+    if (rollout)
+        rollout_file_end(state, ROLLOUT_PROMOTED, "", clock_unix_s());
     state->stable = entry->number;
     state->newest_seen = highest(model);
     rollout_file_forgive(state, entry->number);
@@ -124,11 +128,12 @@ static enum weir_status promote(struct catalog *catalog, struct catalog_model *m
     struct entry *entry;
     pthread_mutex_lock(&catalog->changing);
     const struct rollout_state *state = state_of(catalog, model);
-    if (order->version == 0 && model->candidate)
-        order->version = model->candidate->number;
-    bool is_done = order->version != 0 && model->stable && model->stable->number == order->version &&
-                   !rollout_is_on(model->rollout) && state && state->stable == order->version;
-    bool was_on = rollout_is_on(model->rollout);
+    const struct rollout_plan *rollout = state_rollout(catalog, model);
+    if (order->version == 0 && rollout)
+        order->version = rollout->candidate;
+    bool was_on = rollout != NULL;
+    bool is_done = order->version != 0 && model->stable && model->stable->number == order->version && !was_on &&
+                   state && state->stable == order->version;
     pthread_mutex_unlock(&catalog->changing);
     if (order->version == 0)
         return weir_fail(&order->error, WEIR_CONFLICT, "no rollout of %s is under way: name a version", model->name);
@@ -142,7 +147,7 @@ static enum weir_status promote(struct catalog *catalog, struct catalog_model *m
     if (status != WEIR_OK)
         return status;
     pthread_mutex_lock(&catalog->changing);
-    if (was_on && !rollout_is_on(model->rollout))
+    if (was_on && !state_rollout(catalog, model))
         status = weir_fail(&order->error, WEIR_CONFLICT, "the rollout of %s has ended meanwhile", model->name);
     else
         status = make_stable(catalog, model, entry, &order->error);
@@ -190,13 +195,13 @@ static enum weir_status may_start(struct catalog *catalog, struct catalog_model 
                                   bool *is_same, struct weir_error *err) {
     enum weir_status status = WEIR_OK;
     pthread_mutex_lock(&catalog->changing);
-    bool is_on = rollout_is_on(model->rollout);
-    *is_same = is_on && plan_is_same(plan, &model->rollout->plan);
+    const struct rollout_plan *rollout = state_rollout(catalog, model);
+    *is_same = rollout && plan_is_same(plan, rollout);
     if (!model->stable)
         status = weir_fail(err, WEIR_CONFLICT, "no version of %s serves yet", model->name);
-    else if (is_on && !*is_same)
+    else if (rollout && !*is_same)
         status = weir_fail(err, WEIR_CONFLICT, "a rollout of version %" PRIu64 " of %s is under way",
-                           model->rollout->plan.candidate, model->name);
+                           rollout->candidate, model->name);
     model->is_starting = status == WEIR_OK && !*is_same;
     pthread_mutex_unlock(&catalog->changing);
     return status;
@@ -247,64 +252,45 @@ static void tell_decision(struct catalog *catalog, const struct catalog_model *m
                                                    .text = text});
 }
 
-/* Notes in the state that the candidate was taken back. */
-static void note_ended(struct rollout_state *state, const struct catalog_model *model, const char *reason,
-                       bool is_rejected) {
-    char identity[ROLLOUT_FILE_IDENTITY + 1];
-    if (model->candidate && is_rejected) {
-        state_identity(model->candidate, identity);
-        rollout_file_reject(state, model->candidate->number, identity, reason);
-    }
-    state->last_phase = ROLLOUT_ROLLED_BACK;
-    state->last_candidate = model->rollout->plan.candidate;
-    state->last_ended_s = clock_unix_s();
-    rollout_copy_text(state->last_reason, reason);
-}
-
 /* Takes the candidate's requests away at once; then keeps that. is_rejected: its files are not to serve by themselves
- * any more. Called with `changing`. */
-static void roll_back(struct catalog *catalog, struct catalog_model *model, bool is_rejected, const char *reason,
-                      char *text, size_t size) {
-    struct weir_error err = {.text = ""};
+ * any more. text and errors: of state_note. Called with `changing`. */
+static enum weir_status roll_back(struct catalog *catalog, struct catalog_model *model, bool is_rejected,
+                                  const char *reason, char text[STATE_TEXT]) {
+    struct weir_error err;
     struct rollout_state *state = state_of(catalog, model);
+    char identity[ROLLOUT_FILE_IDENTITY + 1];
     pthread_mutex_lock(&catalog->lock);
     if (rollout_is_on(model->rollout) && rollout_roll_back(model->rollout, reason, &err) != WEIR_OK)
         reason = err.text;
+    if (state && model->candidate && is_rejected) {
+        state_identity(model->candidate, identity);
+        rollout_file_reject(state, model->candidate->number, identity, reason);
+    }
     if (state)
-        note_ended(state, model, reason, is_rejected);
+        rollout_file_end(state, ROLLOUT_ROLLED_BACK, reason, clock_unix_s());
     model->candidate = NULL;
     pthread_mutex_unlock(&catalog->lock);
     state_apply(catalog, model);
-    snprintf(text, size, "%s", reason);
-    model->is_unkept = state && state_keep(catalog, model, &err) != WEIR_OK;
-    if (model->is_unkept)
-        snprintf(text, size, "%.180s; but the state could not be kept, which is tried again: %.230s", reason, err.text);
+    return state_note(catalog, model, reason, text);
 }
 
-/* A rollback that could not be kept is tried again until it is: a restart would undo it. Called with `changing`. */
-static void keep_again(struct catalog *catalog, struct catalog_model *model) {
-    struct weir_error err;
-    model->is_unkept = state_keep(catalog, model, &err) != WEIR_OK;
-    if (!model->is_unkept)
-        tell_decision(catalog, model, "keep", WEIR_OK, "the rollback is kept now");
-}
-
-/* A rollback before the candidate of a rollout that goes on after a restart is there. Called with `changing`. */
-static void call_off(struct catalog *catalog, struct catalog_model *model, struct rollout_state *state) {
-    struct weir_error err;
-    state->phase = ROLLOUT_NONE;
-    state->last_phase = ROLLOUT_ROLLED_BACK;
-    state->last_candidate = state->plan.candidate;
-    state->last_ended_s = clock_unix_s();
-    rollout_copy_text(state->last_reason, "an operator took it back before it went on");
-    model->is_unkept = state_keep(catalog, model, &err) != WEIR_OK;
-    state_apply(catalog, model);
+static void roll_back_and_tell(struct catalog *catalog, struct catalog_model *model, bool is_rejected,
+                               const char *reason) {
+    char text[STATE_TEXT];
+    enum weir_status status = roll_back(catalog, model, is_rejected, reason, text);
+    tell_decision(catalog, model, "rollback", status, text);
 }
 
 void changes_candidate_changed(struct catalog *catalog, struct catalog_model *model) {
-    char text[512];
-    roll_back(catalog, model, false, "its files changed while it was rolled out", text, sizeof text);
-    tell_decision(catalog, model, "rollback", WEIR_OK, text);
+    roll_back_and_tell(catalog, model, false, "its files changed while it was rolled out");
+}
+
+/* What has happened and is not on the disk is tried again until it is: a restart would undo it. Called with `changing`.
+ */
+static void keep_again(struct catalog *catalog, struct catalog_model *model) {
+    struct weir_error err;
+    if (model->is_unkept && state_keep(catalog, model, &err) == WEIR_OK)
+        tell_decision(catalog, model, "keep", WEIR_OK, "the state is kept now");
 }
 
 /* PAUSE, RESUME and ROLL_BACK. Called with `changing`. */
@@ -317,16 +303,17 @@ static enum weir_status quick(struct catalog *catalog, struct catalog_model *mod
         snprintf(order->text, sizeof order->text, "the rollout that is about to begin is called off");
         return WEIR_OK;
     }
-    if (is_back && !rollout_is_on(model->rollout) && state && state->phase != ROLLOUT_NONE) {
+    char text[STATE_TEXT];
+    if (is_back && !rollout_is_on(model->rollout) && state_rollout(catalog, model)) {
         order->version = state->plan.candidate;
-        call_off(catalog, model, state);
-        snprintf(order->text, sizeof order->text, "the rollout that would go on is called off");
+        if (state_give_up(catalog, model, "an operator took it back before it went on", text) == WEIR_OK)
+            snprintf(text, sizeof text, "the rollout that would go on is called off");
+        snprintf(order->text, sizeof order->text, "%s", text);
         return WEIR_OK;
     }
     if (is_back && !rollout_is_on(model->rollout) && state && state->last_phase == ROLLOUT_ROLLED_BACK) {
         order->version = state->last_candidate;
-        if (model->is_unkept)
-            keep_again(catalog, model);
+        keep_again(catalog, model);
         snprintf(order->text, sizeof order->text, "is rolled back already");
         return WEIR_OK;
     }
@@ -337,11 +324,10 @@ static enum weir_status quick(struct catalog *catalog, struct catalog_model *mod
                          model->rollout->plan.candidate, model->name);
     order->version = model->rollout->plan.candidate;
     if (is_back) {
-        char text[sizeof order->text - sizeof "rolled back: "];
         bool is_shadow = model->rollout->plan.kind == ROLLOUT_SHADOW; /* whose end says nothing against the version */
-        roll_back(catalog, model, !is_shadow, order->reason[0] ? order->reason : "an operator took it back", text,
-                  sizeof text);
-        snprintf(order->text, sizeof order->text, "rolled back: %s", text);
+        const char *reason = order->reason[0] ? order->reason : "an operator took it back";
+        roll_back(catalog, model, !is_shadow, reason, text);
+        snprintf(order->text, sizeof order->text, "rolled back: %.490s", text);
         return WEIR_OK;
     }
     remember(catalog, model);
@@ -412,8 +398,7 @@ static void gather(struct catalog *catalog, struct catalog_model *model, struct 
 
 static void tick(struct catalog *catalog, struct catalog_model *model) {
     struct rollout_decision decision;
-    struct weir_error err;
-    char text[512];
+    char text[STATE_TEXT];
     gather(catalog, model, &catalog->evidence);
     struct rollout *moved = catalog->spare; /* so that requests need not wait while it is judged */
     *moved = *model->rollout;
@@ -428,12 +413,11 @@ static void tick(struct catalog *catalog, struct catalog_model *model) {
     model->decision = decision;
     pthread_mutex_unlock(&catalog->lock);
     if (decision.action == ROLLOUT_NEXT_STEP) {
-        bool is_kept = state_keep(catalog, model, &err) == WEIR_OK; /* first: a restart must not go back to less */
-        state_apply(catalog, model);
-        tell_decision(catalog, model, "step", is_kept ? WEIR_OK : err.status, is_kept ? decision.text : err.text);
+        enum weir_status status = state_note(catalog, model, decision.text, text);
+        state_apply(catalog, model); /* last: a restart must not go back to less */
+        tell_decision(catalog, model, "step", status, text);
     } else if (decision.action == ROLLOUT_ROLL_BACK) {
-        roll_back(catalog, model, true, decision.text, text, sizeof text);
-        tell_decision(catalog, model, "rollback", model->is_unkept ? WEIR_IO : WEIR_OK, text);
+        roll_back_and_tell(catalog, model, true, decision.text);
         catalog_look(catalog, 0);
     } else if (decision.action == ROLLOUT_PROMOTE) {
         pthread_mutex_lock(&catalog->lock);
@@ -448,29 +432,27 @@ bool changes_tick(struct catalog *catalog) {
     pthread_mutex_lock(&catalog->changing);
     for (int i = 0; i < catalog->model_count; i++) {
         struct catalog_model *model = &catalog->models[i];
+        keep_again(catalog, model);
         if (rollout_is_on(model->rollout) && model->candidate && model->candidate->version && model->stable)
             tick(catalog, model);
-        else if (model->is_unkept)
-            keep_again(catalog, model);
         any |= rollout_is_on(model->rollout);
     }
     pthread_mutex_unlock(&catalog->changing);
     return any;
 }
 
-/* A promotion could not be kept: the rollout goes on as it is, and it is tried again after a while. */
+/* What is to blame may pass: the rollout goes on as it is, and the promotion is tried again after a while. */
 static void put_off(struct catalog *catalog, struct catalog_model *model, const char *why) {
     pthread_mutex_lock(&catalog->lock);
     model->promote_ns = clock_now_ns() + PROMOTE_AGAIN_S * CLOCK_NS_PER_S;
     model->decision.action = ROLLOUT_NOTHING;
-    snprintf(model->decision.text, sizeof model->decision.text, "the state cannot be kept: %.200s", why);
+    snprintf(model->decision.text, sizeof model->decision.text, "the promotion is put off: %.200s", why);
     pthread_mutex_unlock(&catalog->lock);
 }
 
 void changes_promote_advised(struct catalog *catalog) {
     for (int i = 0; i < catalog->model_count; i++) {
         struct catalog_model *model = &catalog->models[i];
-        char text[512];
         pthread_mutex_lock(&catalog->lock);
         bool is_advised = rollout_is_on(model->rollout) && model->decision.action == ROLLOUT_PROMOTE;
         pthread_mutex_unlock(&catalog->lock);
@@ -481,12 +463,11 @@ void changes_promote_advised(struct catalog *catalog) {
         pthread_mutex_lock(&catalog->changing);
         if (status == WEIR_OK) {
             tell_decision(catalog, model, "promote", WEIR_OK, order.text);
-        } else if (rollout_is_on(model->rollout) && order.error.status != WEIR_IO) {
-            roll_back(catalog, model, true, order.error.text, text, sizeof text);
-            tell_decision(catalog, model, "rollback", WEIR_OK, text);
+        } else if (rollout_is_on(model->rollout) && !loading_may_pass(status)) {
+            roll_back_and_tell(catalog, model, true, order.error.text);
         } else if (rollout_is_on(model->rollout)) {
             put_off(catalog, model, order.error.text);
-            tell_decision(catalog, model, "promote", order.error.status, order.error.text);
+            tell_decision(catalog, model, "promote", status, model->decision.text);
         }
         pthread_mutex_unlock(&catalog->changing);
     }

@@ -46,7 +46,7 @@ static void read_ahead(struct catalog *catalog, const char *path) {
 static enum weir_status plan_memory(const struct entry *entry, struct weir_error *err) {
     uint64_t needs = entry->seen.bytes + entry->seen.bytes / 4 + PLAN_LEAST_BYTES;
     size_t free_bytes = memory_free();
-    if (free_bytes == 0 || needs <= free_bytes)
+    if (needs <= free_bytes)
         return WEIR_OK;
     return weir_fail(err, WEIR_NO_MEMORY, "%s: needs about %llu MiB (its files and a quarter), %llu MiB are free",
                      entry->path, (unsigned long long)(needs >> 20), (unsigned long long)free_bytes >> 20);
@@ -188,9 +188,9 @@ static enum weir_status make(struct catalog *catalog, const struct catalog_model
     return status;
 }
 
-/* May the same files load another time? */
-static bool may_pass(enum weir_status status) {
-    return status == WEIR_NO_MEMORY || status == WEIR_IO || status == WEIR_DEVICE || status == WEIR_INTERNAL;
+bool loading_may_pass(enum weir_status status) {
+    return status == WEIR_NO_MEMORY || status == WEIR_IO || status == WEIR_DEVICE || status == WEIR_DEVICE_LOST ||
+           status == WEIR_CANCELLED || status == WEIR_DRAINING || status == WEIR_INTERNAL;
 }
 
 static void note_failure(struct catalog *catalog, struct catalog_model *model, struct entry *entry,
@@ -202,7 +202,7 @@ static void note_failure(struct catalog *catalog, struct catalog_model *model, s
     entry->was_tried = why->status != WEIR_CANCELLED;
     entry->tried = entry->seen;
     entry->failure = why->status;
-    if (may_pass(why->status)) {
+    if (loading_may_pass(why->status)) {
         int64_t wait_ns = entry->retry_wait_ns * 2;
         entry->retry_wait_ns = wait_ns < least_ns ? least_ns : wait_ns > most_ns ? most_ns : wait_ns;
         entry->retry_ns = clock_now_ns() + entry->retry_wait_ns;

@@ -1,8 +1,10 @@
 /* What the catalog consists of: private to engine/catalog*.
  *
- * Two locks. `lock` guards all that requests and views read; it is held for moments. `changing` is held by whoever
- * changes which versions serve, also while the state file is written, so that what is acknowledged, what is on the disk
- * and what serves are one; it is taken before `lock`. Entries come and go on the loader's thread alone. */
+ * Three locks, taken in this order. `changing` is held by whoever changes which versions serve, also while the state
+ * file is written and while a look reads what files there are: what is acknowledged, what is on the disk and what
+ * serves are one, and a version is judged by files that nobody judges otherwise meanwhile. Orders and ticks wait for
+ * that, a disk's time; requests and views never do. `lock` guards all that these read, and `comparing` the comparisons;
+ * both are held for moments. Entries come and go on the loader's thread alone. */
 #ifndef WEIR_ENGINE_CATALOG_PARTS_H
 #define WEIR_ENGINE_CATALOG_PARTS_H
 
@@ -36,7 +38,7 @@ struct catalog_model {
     struct entry *stable, *candidate;
     struct route route;
     struct rollout *rollout;
-    atomic_bool is_unkept; /* the last rollback is not on the disk yet */
+    atomic_bool is_unkept; /* what has happened is not on the disk yet */
     bool is_starting;      /* a rollout is about to begin, unless a rollback takes this away; guarded by changing */
     struct rollout_decision decision; /* of the last tick */
     int64_t promote_ns;               /* a promotion that could not be kept is tried again then */
@@ -83,9 +85,20 @@ struct rollout_state *state_of(struct catalog *catalog, const struct catalog_mod
 /* Copies the model's rollout into the file and writes it. Without state_dir it does nothing. Errors: IO, NO_MEMORY. */
 enum weir_status state_keep(struct catalog *catalog, struct catalog_model *model, struct weir_error *err) WEIR_CHECKED;
 
+/* Keeps what has happened already: what cannot be written is tried again at the next tick. text: what happened, and if
+ * that could not be written, why not. */
+enum { STATE_TEXT = 512 };
+enum weir_status state_note(struct catalog *catalog, struct catalog_model *model, const char *what,
+                            char text[STATE_TEXT]);
+/* The plan of the rollout that is on, or after a restart waits to go on; NULL: there is none. */
+const struct rollout_plan *state_rollout(struct catalog *catalog, const struct catalog_model *model);
+/* Ends the one that waits. text and errors: of state_note. */
+enum weir_status state_give_up(struct catalog *catalog, struct catalog_model *model, const char *reason,
+                               char text[STATE_TEXT]);
+
 /* Makes the route what stable, candidate and the rollout say; tells the listener of a version that begins to serve. */
 void state_apply(struct catalog *catalog, struct catalog_model *model);
-/* Chooses the stable version among those that are ready, and takes up a rollout that a restart interrupted. */
+/* Chooses the stable version among those that are ready, and goes on with the rollout that waits. */
 void state_choose(struct catalog *catalog, struct catalog_model *model);
 /* Of what an entry was loaded from, or of its files. */
 void state_identity(const struct entry *entry, char text[ROLLOUT_FILE_IDENTITY + 1]);
@@ -106,6 +119,8 @@ void scan_release(struct catalog_model *model);
  * what it had, and says why. thread: loader, without locks. */
 enum weir_status loading_run(struct catalog *catalog, struct catalog_model *model, struct entry *entry,
                              struct weir_error *err) WEIR_CHECKED;
+/* Has something else than the files failed, so that the same may do another time? */
+bool loading_may_pass(enum weir_status status);
 /* Runs the samples of a loaded entry again; OK without samples. Likewise. */
 enum weir_status loading_prove(struct catalog *catalog, struct catalog_model *model, struct entry *entry,
                                struct weir_error *err) WEIR_CHECKED;

@@ -155,18 +155,18 @@ static bool is_sealed(const struct catalog_model *model, const struct entry *ent
     return is_whole;
 }
 
-enum look { LOOK_UNCHANGED, LOOK_SETTLING, LOOK_LOADABLE, LOOK_FAILED, LOOK_GONE };
+enum look { LOOK_NOTHING, LOOK_SETTLING, LOOK_LOADABLE };
 
-/* Looks at the entry's files: have they changed, and are they at rest? */
+/* Looks at the entry's files: is there something new to load, and is it at rest? */
 static enum look look_at(struct catalog *catalog, const struct catalog_model *model, struct entry *entry) {
     struct snapshot now;
     struct weir_error err;
     int64_t now_ns = clock_now_ns();
     if (!entry->on_disk)
-        return entry->version ? LOOK_UNCHANGED : LOOK_GONE;
+        return LOOK_NOTHING;
     if (snapshot_take(entry->path, !model->is_loose, &now, &err) != WEIR_OK) {
         if (entry->version)
-            return LOOK_UNCHANGED;
+            return LOOK_NOTHING;
         pthread_mutex_lock(&catalog->lock);
         snprintf(entry->reason, sizeof entry->reason, "%s", err.text);
         pthread_mutex_unlock(&catalog->lock);
@@ -175,7 +175,7 @@ static enum look look_at(struct catalog *catalog, const struct catalog_model *mo
     if (entry->version && snapshot_equal(&now, &entry->loaded)) {
         entry->seen = now;
         entry->seen_ns = now_ns;
-        return LOOK_UNCHANGED;
+        return LOOK_NOTHING;
     }
     if (entry->seen_ns == 0 || !snapshot_equal(&now, &entry->seen)) {
         entry->was_old = entry->seen_ns == 0 && is_old(&now, scan_rest_ns(catalog));
@@ -183,7 +183,7 @@ static enum look look_at(struct catalog *catalog, const struct catalog_model *mo
         entry->seen_ns = now_ns;
     }
     if (entry->was_tried && snapshot_equal(&now, &entry->tried) && now_ns < entry->retry_ns)
-        return LOOK_FAILED;
+        return LOOK_NOTHING;
     if (now_ns - entry->seen_ns >= scan_rest_ns(catalog) || entry->was_old || is_sealed(model, entry))
         return LOOK_LOADABLE;
     return LOOK_SETTLING;
@@ -208,8 +208,8 @@ static bool is_needed(struct catalog *catalog, const struct catalog_model *model
     const struct rollout_state *state = state_of(catalog, model);
     if (entry == model->stable || entry == model->candidate || entry->is_wanted)
         return true;
-    return state &&
-           (entry->number == state->stable || (state->phase != ROLLOUT_NONE && entry->number == state->plan.candidate));
+    const struct rollout_plan *rollout = state_rollout(catalog, model);
+    return (state && entry->number == state->stable) || (rollout && entry->number == rollout->candidate);
 }
 
 static bool serves(const struct catalog_model *model, const struct entry *entry) {
@@ -225,8 +225,8 @@ static struct entry *select_entries(struct catalog *catalog, struct catalog_mode
     size_t count = 0;
     for (size_t i = 0; i < model->entry_count; i++) {
         struct entry *entry = model->entries[i];
-        if (state_has_note(catalog, model, entry->number))
-            look_at(catalog, model, entry);
+        bool is_noted = state_has_note(catalog, model, entry->number);
+        enum look look = is_noted ? look_at(catalog, model, entry) : LOOK_NOTHING;
         bool is_counted = is_eligible(catalog, model, entry);
         if (is_counted)
             numbers[count++] = entry->number;
@@ -234,11 +234,12 @@ static struct entry *select_entries(struct catalog *catalog, struct catalog_mode
                     (is_counted && version_policy_wants(&model->policy, numbers, count - 1));
         if (!wanted[i])
             continue;
-        enum look look = look_at(catalog, model, entry);
+        if (!is_noted)
+            look = look_at(catalog, model, entry);
         if (look == LOOK_LOADABLE && entry->version && rollout_is_on(model->rollout) && serves(model, entry)) {
             if (entry == model->candidate)
                 changes_candidate_changed(catalog, model);
-            look = LOOK_UNCHANGED; /* the two of a rollout stay what they are */
+            look = LOOK_NOTHING; /* the two of a rollout stay what they are */
         }
         *settling |= look == LOOK_SETTLING;
         if (look == LOOK_LOADABLE && (!next || (state && entry->number == state->stable)))

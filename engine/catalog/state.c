@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "engine/catalog/parts.h"
+#include "engine/catalog/plan_of.h"
 #include "engine/clock.h"
 #include "engine/engine.h"
 #include "engine/model/model_choice.h"
@@ -17,10 +18,41 @@ enum weir_status state_keep(struct catalog *catalog, struct catalog_model *model
     struct rollout_state *state = state_of(catalog, model);
     if (!state)
         return weir_fail(err, WEIR_NO_MEMORY, "no memory for the state of %s", model->name);
-    state->phase = rollout_is_on(model->rollout) ? model->rollout->phase : ROLLOUT_NONE;
-    state->step = model->rollout->step;
-    state->plan = model->rollout->plan;
-    return catalog->state_dir ? rollout_file_write(catalog->state_dir, &catalog->file, err) : WEIR_OK;
+    if (rollout_is_on(model->rollout)) {
+        state->phase = model->rollout->phase;
+        state->step = model->rollout->step;
+        state->plan = model->rollout->plan;
+    }
+    enum weir_status status =
+        catalog->state_dir ? rollout_file_write(catalog->state_dir, &catalog->file, err) : WEIR_OK;
+    if (status == WEIR_OK)
+        model->is_unkept = false;
+    return status;
+}
+
+enum weir_status state_note(struct catalog *catalog, struct catalog_model *model, const char *what,
+                            char text[STATE_TEXT]) {
+    struct weir_error err;
+    enum weir_status status = state_keep(catalog, model, &err);
+    model->is_unkept = status != WEIR_OK;
+    snprintf(text, STATE_TEXT, "%s", what);
+    if (status != WEIR_OK)
+        snprintf(text, STATE_TEXT, "%.180s; but the state could not be kept, which is tried again: %.230s", what,
+                 err.text);
+    return status;
+}
+
+const struct rollout_plan *state_rollout(struct catalog *catalog, const struct catalog_model *model) {
+    const struct rollout_state *state = state_of(catalog, model);
+    return state && state->phase != ROLLOUT_NONE ? &state->plan : NULL;
+}
+
+enum weir_status state_give_up(struct catalog *catalog, struct catalog_model *model, const char *reason,
+                               char text[STATE_TEXT]) {
+    rollout_file_end(state_of(catalog, model), ROLLOUT_ROLLED_BACK, reason, clock_unix_s());
+    enum weir_status status = state_note(catalog, model, reason, text);
+    state_apply(catalog, model);
+    return status;
 }
 
 void state_identity(const struct entry *entry, char text[ROLLOUT_FILE_IDENTITY + 1]) {
@@ -78,64 +110,96 @@ void state_apply(struct catalog *catalog, struct catalog_model *model) {
     engine_release(serving);
 }
 
-/* Takes a version over that nobody has chosen: the newest, or what is left. */
+/* Gives the rollout that waits up, and tells it. */
+static void lose(struct catalog *catalog, struct catalog_model *model, const char *reason) {
+    char text[STATE_TEXT];
+    uint64_t candidate = state_rollout(catalog, model)->candidate;
+    enum weir_status status = state_give_up(catalog, model, reason, text);
+    catalog_tell(catalog, &(struct catalog_change){.actor = "restart",
+                                                   .model = model->name,
+                                                   .action = "rollback",
+                                                   .version = candidate,
+                                                   .status = status == WEIR_OK ? WEIR_NOT_READY : status,
+                                                   .text = text});
+}
+
+/* Takes a version over that nobody has chosen: the newest, or what is left. A rollout beside another one is lost. */
 static void take_over(struct catalog *catalog, struct catalog_model *model, struct entry *entry) {
     struct rollout_state *state = state_of(catalog, model);
-    struct weir_error err;
-    bool is_kept = state && (state->stable != 0 || catalog->options.hold_new);
+    char text[STATE_TEXT];
     pthread_mutex_lock(&catalog->lock);
     model->stable = entry;
     pthread_mutex_unlock(&catalog->lock);
-    if (!is_kept)
+    if (!state || (state->stable == 0 && !catalog->options.hold_new))
         return;
     if (entry->number > state->newest_seen)
         state->newest_seen = entry->number;
-    if (state->stable != entry->number) {
-        state->stable = entry->number;
-        if (state_keep(catalog, model, &err) != WEIR_OK)
-            catalog_tell(catalog, &(struct catalog_change){.actor = "scan",
-                                                           .action = "keep",
-                                                           .model = model->name,
-                                                           .version = entry->number,
-                                                           .status = err.status,
-                                                           .text = err.text});
+    if (state->stable == entry->number)
+        return;
+    snprintf(text, sizeof text, "version %" PRIu64 ", which was stable, is not ready after a restart", state->stable);
+    state->stable = entry->number;
+    if (state_rollout(catalog, model)) {
+        lose(catalog, model, text);
+        return;
     }
+    enum weir_status status = state_note(catalog, model, "it is stable now", text);
+    if (status != WEIR_OK)
+        catalog_tell(catalog, &(struct catalog_change){.actor = "scan",
+                                                       .model = model->name,
+                                                       .action = "keep",
+                                                       .version = entry->number,
+                                                       .status = status,
+                                                       .text = text});
 }
 
-/* A rollout that was on when the process ended goes on, once its candidate is there; without it, it has failed. */
-static void restore(struct catalog *catalog, struct catalog_model *model) {
-    struct rollout_state *state = state_of(catalog, model);
-    char text[ROLLOUT_TEXT];
-    struct weir_error err = {.status = WEIR_OK};
-    if (!state || (state->phase != ROLLOUT_RUNNING && state->phase != ROLLOUT_PAUSED) ||
-        rollout_is_on(model->rollout) || !model->stable)
-        return;
-    struct entry *candidate = scan_find(model, state->plan.candidate);
-    bool is_ready = candidate && candidate->version && candidate != model->stable;
-    if (!is_ready && candidate && candidate->state == CATALOG_STATE_FOUND)
-        return; /* its files have not settled yet */
+/* May it still be loaded without anybody's help? */
+static bool may_come(const struct entry *entry) {
+    return entry->state == CATALOG_STATE_FOUND || entry->state == CATALOG_STATE_LOADING ||
+           (entry->was_tried && entry->retry_ns < INT64_MAX);
+}
+
+/* Goes on with the rollout that waits. Errors: NOT_READY (its candidate), INVALID. */
+static enum weir_status resume(struct catalog *catalog, struct catalog_model *model, struct entry *candidate,
+                               struct weir_error *err) {
+    const struct rollout_state *state = state_of(catalog, model);
+    const struct rollout_plan *plan = &state->plan;
+    if (!candidate || !candidate->version)
+        return weir_fail(err, WEIR_NOT_READY, "version %" PRIu64 " is not ready after a restart", plan->candidate);
+    enum weir_status status = rollout_plan_check(plan, model->stable->number, err);
+    if (status == WEIR_OK)
+        status = plan_fits(engine_describe(model->stable->version).signature,
+                           engine_describe(candidate->version).signature, err);
+    if (status != WEIR_OK)
+        return status;
     pthread_mutex_lock(&catalog->lock);
-    if (is_ready && rollout_restore(model->rollout, &state->plan, model->stable->number, state->phase, state->step,
-                                    clock_now_ns()) == WEIR_OK) {
+    status = rollout_restore(model->rollout, plan, model->stable->number, state->phase, state->step, clock_now_ns());
+    if (status == WEIR_OK)
         model->candidate = candidate;
-        snprintf(text, sizeof text, "goes on with step %d", state->step + 1);
-    } else {
-        snprintf(text, sizeof text, "version %" PRIu64 " is not ready after a restart", state->plan.candidate);
-        err.status = WEIR_NOT_READY;
-        state->phase = ROLLOUT_NONE;
-        state->last_phase = ROLLOUT_ROLLED_BACK;
-        state->last_candidate = state->plan.candidate;
-        snprintf(state->last_reason, sizeof state->last_reason, "%s", text);
-    }
     pthread_mutex_unlock(&catalog->lock);
-    enum weir_status restored = err.status;
-    if (restored != WEIR_OK && state_keep(catalog, model, &err) != WEIR_OK)
-        snprintf(text, sizeof text, "%.200s", err.text);
+    return status == WEIR_OK ? status : weir_fail(err, status, "the rollout has no step %d", state->step + 1);
+}
+
+/* A rollout that was on when the process ended waits until its two versions are there, and goes on; if they cannot
+ * come, it is lost. */
+static void restore(struct catalog *catalog, struct catalog_model *model) {
+    const struct rollout_plan *plan = state_rollout(catalog, model);
+    struct weir_error err;
+    if (!plan || rollout_is_on(model->rollout) || !model->stable)
+        return;
+    struct entry *candidate = scan_find(model, plan->candidate);
+    if (candidate && !candidate->version && may_come(candidate))
+        return;
+    if (resume(catalog, model, candidate, &err) != WEIR_OK) {
+        lose(catalog, model, err.text);
+        return;
+    }
+    char text[64];
+    snprintf(text, sizeof text, "goes on with step %d", model->rollout->step + 1);
     catalog_tell(catalog, &(struct catalog_change){.actor = "restart",
-                                                   .action = restored == WEIR_OK ? "resume" : "rollback",
                                                    .model = model->name,
-                                                   .version = state->plan.candidate,
-                                                   .status = restored,
+                                                   .action = "resume",
+                                                   .version = plan->candidate,
+                                                   .status = WEIR_OK,
                                                    .text = text});
 }
 
@@ -150,8 +214,7 @@ void state_choose(struct catalog *catalog, struct catalog_model *model) {
     uint64_t chosen = state ? state->stable : 0, newest_seen = state ? state->newest_seen : 0;
     if (chosen == 0 && model->stable && catalog->options.hold_new)
         chosen = model->stable->number;
-    bool is_on = rollout_is_on(model->rollout) || (state && state->phase != ROLLOUT_NONE);
-    if ((is_on || catalog->options.hold_new) && chosen != 0)
+    if ((state_rollout(catalog, model) || catalog->options.hold_new) && chosen != 0)
         newest_seen = UINT64_MAX;
     /* What was chosen goes before others while it may still come. */
     const struct entry *awaited = chosen != 0 && !model->stable ? scan_find(model, chosen) : NULL;

@@ -105,7 +105,7 @@ enum weir_status catalog_view(struct catalog *catalog, int index, struct catalog
         snprintf(view.name, sizeof view.name, "%s", model->name);
         snprintf(view.path, sizeof view.path, "%s", model->path);
         snprintf(view.problem, sizeof view.problem, "%s",
-                 model->is_unkept ? "the last rollback could not be kept in state_dir" : model->problem);
+                 model->is_unkept ? "the state could not be kept in state_dir, which is tried again" : model->problem);
         view.loads = model->loads;
         view.load_failures = model->load_failures;
     }

@@ -36,6 +36,14 @@ struct rollout_state *rollout_file_model(struct rollout_file *file, const char *
     return state;
 }
 
+void rollout_file_end(struct rollout_state *state, enum rollout_phase how, const char *reason, int64_t now_s) {
+    state->phase = ROLLOUT_NONE;
+    state->last_phase = how;
+    state->last_candidate = state->plan.candidate;
+    state->last_ended_s = now_s;
+    rollout_copy_text(state->last_reason, reason);
+}
+
 void rollout_file_reject(struct rollout_state *state, uint64_t number, const char *identity, const char *reason) {
     rollout_file_forgive(state, number);
     if (state->rejected_count == ROLLOUT_FILE_REJECTED) {

@@ -26,7 +26,7 @@ struct rollout_state {
     uint64_t newest_seen;     /* versions up to this do not take over by themselves any more */
     enum rollout_phase phase; /* NONE, RUNNING or PAUSED */
     int step;
-    struct rollout_plan plan;      /* while RUNNING or PAUSED */
+    struct rollout_plan plan;      /* while RUNNING or PAUSED; of no meaning else */
     enum rollout_phase last_phase; /* how the last rollout ended: NONE (there was none), PROMOTED or ROLLED_BACK */
     uint64_t last_candidate;
     int64_t last_ended_s; /* since 1970 */
@@ -56,6 +56,9 @@ enum weir_status rollout_file_write(const char *state_dir, const struct rollout_
 struct rollout_state *rollout_file_model(struct rollout_file *file, const char *name);
 
 void rollout_file_release(struct rollout_file *file);
+
+/* The rollout in the state has ended so: PROMOTED or ROLLED_BACK, why, and when (since 1970). */
+void rollout_file_end(struct rollout_state *state, enum rollout_phase how, const char *reason, int64_t now_s);
 
 /* Notes that the version, as its files are now, is not to serve. The oldest of too many is forgotten. */
 void rollout_file_reject(struct rollout_state *state, uint64_t number, const char *identity, const char *reason);

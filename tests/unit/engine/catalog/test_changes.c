@@ -228,6 +228,20 @@ Test(changes, a_good_canary_goes_its_steps_and_is_promoted_if_that_was_asked) {
         sched_yield();
 }
 
+Test(changes, a_promotion_that_the_device_could_not_prove_is_put_off) {
+    model_files_samples("2", 2);
+    model_files_version("2", 2, "N");
+    test.order.rollout.auto_promote = true;
+    cr_assert_eq(start(2, "100% for 300ms with 0 requests"), WEIR_OK, "%s", test.order.error.text);
+    engine_drain(test.engine); /* takes no more samples */
+    while (!strstr(test.changed, "rollout promote 2: ") && !strstr(test.changed, "rollout rollback 2: "))
+        sched_yield();
+    cr_assert_not_null(strstr(test.changed, "the promotion is put off: "), "%s", test.changed);
+    cr_assert_not_null(strstr(view().waits_for, "the promotion is put off: "), "%s", view().waits_for);
+    cr_assert_str_eq(view().phase, "running");
+    cr_assert_not(view().versions[0].rejected);
+}
+
 Test(changes, a_candidate_whose_files_change_is_taken_back) {
     float y;
     model_files_version("2", 2, "N");

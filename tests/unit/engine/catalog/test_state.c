@@ -41,6 +41,16 @@ static struct catalog_model_view view(void) {
     return now;
 }
 
+/* A file where the directory of version 2's samples should be: it does not load, and the disk is to blame. */
+static void spoil_samples(bool spoilt) {
+    char path[300];
+    snprintf(path, sizeof path, "%s", model_files_version("2", 2, "N"));
+    snprintf(strrchr(path, '/'), 20, "/samples");
+    FILE *file = spoilt ? fopen(path, "w") : NULL;
+    cr_assert_eq(spoilt, file != NULL);
+    cr_assert_eq(file ? fclose(file) : remove(path), 0);
+}
+
 static enum weir_status start(uint64_t version, const char *steps) {
     snprintf(test.order.rollout.steps, sizeof test.order.rollout.steps, "%s", steps);
     return catalog_case_order(&test, CATALOG_START, version);
@@ -101,6 +111,70 @@ Test(state, a_candidate_that_is_gone_after_a_restart_is_rolled_back) {
     cr_assert_str_eq(view().last, "version 2 was rolled back: version 2 is not ready after a restart");
 }
 
+Test(state, a_rollout_waits_for_a_candidate_that_may_still_come) {
+    choose_one();
+    model_files_version("3", 3, "N");
+    cr_assert_eq(start(2, "10%, 100% for 1h"), WEIR_OK, "%s", test.order.error.text);
+    catalog_case_close(&test);
+    spoil_samples(true);
+    cr_assert_eq(catalog_case_open(&test), WEIR_OK, "%s", test.why.text);
+    cr_assert_eq(catalog_case_stable(&test), 1);
+    cr_assert_eq(view().candidate, 0);
+    cr_assert_eq(catalog_case_order(&test, CATALOG_PROMOTE, 3), WEIR_CONFLICT, "%s", test.order.text);
+    cr_assert_eq(start(3, "10%"), WEIR_CONFLICT, "%s", test.order.text);
+    cr_assert_eq(start(2, "10%, 100% for 1h"), WEIR_OK, "the same: %s", test.order.error.text);
+    spoil_samples(false);
+    while (view().candidate != 2)
+        cr_assert_str_eq(view().last, "");
+    cr_assert_eq(view().weight_ppm, 100000);
+}
+
+Test(state, a_rollout_that_waits_can_be_promoted_or_taken_back) {
+    for (int i = 0; i < 2; i++) {
+        choose_one();
+        cr_assert_eq(start(2, "10%"), WEIR_OK, "%s", test.order.error.text);
+        catalog_case_close(&test);
+        spoil_samples(true);
+        cr_assert_eq(catalog_case_open(&test), WEIR_OK, "%s", test.why.text);
+        if (i == 0) {
+            cr_assert_eq(catalog_case_order(&test, CATALOG_ROLL_BACK, 0), WEIR_OK, "%s", test.order.error.text);
+            cr_assert_eq(test.order.version, 2);
+            cr_assert_not_null(strstr(view().last, "version 2 was rolled back: an operator"), "%s", view().last);
+        }
+        spoil_samples(false);
+    }
+    cr_assert_eq(catalog_case_order(&test, CATALOG_PROMOTE, 2), WEIR_OK, "%s", test.order.error.text);
+    cr_assert_eq(catalog_case_stable(&test), 2);
+    cr_assert_str_eq(view().last, "version 2 was promoted");
+}
+
+Test(state, a_rollout_whose_stable_version_is_gone_is_lost) {
+    choose_one();
+    cr_assert_eq(start(2, "10%"), WEIR_OK, "%s", test.order.error.text);
+    catalog_case_close(&test);
+    model_files_delete("1");
+    cr_assert_eq(catalog_case_open(&test), WEIR_OK, "%s", test.why.text);
+    cr_assert_eq(catalog_case_stable(&test), 2, "any is better than none");
+    static const char why[] = "version 1, which was stable, is not ready after a restart";
+    char text[200];
+    snprintf(text, sizeof text, "restart rollback 2: %s", why);
+    cr_assert_str_eq(test.changed, text);
+    snprintf(text, sizeof text, "version 2 was rolled back: %s", why);
+    cr_assert_str_eq(view().last, text);
+    restart();
+    cr_assert_str_eq(view().last, text);
+}
+
+Test(state, a_candidate_that_takes_other_inputs_after_a_restart_is_rolled_back) {
+    choose_one();
+    cr_assert_eq(start(2, "10%"), WEIR_OK);
+    catalog_case_close(&test);
+    model_files_free("2");
+    cr_assert_eq(catalog_case_open(&test), WEIR_OK, "%s", test.why.text);
+    cr_assert_eq(view().candidate, 0);
+    cr_assert_not_null(strstr(view().last, "cannot answer the same requests"), "%s", view().last);
+}
+
 /* A directory in the file's place stops even root. */
 static void break_state(void) {
     char path[128];
@@ -130,7 +204,7 @@ Test(state, a_promotion_by_itself_that_cannot_be_kept_is_told_and_put_off) {
     test.order.rollout.max_p99_ratio = test.order.rollout.max_compute_ratio = -1;
     cr_assert_eq(start(2, "50% with 5 requests"), WEIR_OK, "%s", test.order.error.text);
     break_state();
-    while (!strstr(view().waits_for, "the state cannot be kept: "))
+    while (!strstr(view().waits_for, "the promotion is put off: "))
         catalog_case_request(&test, &anyone, &y);
     int told = atomic_load(&test.changes);
     for (int i = 0; i < 2000; i++)
@@ -166,17 +240,49 @@ Test(state, what_was_chosen_and_is_lost_leaves_the_next_best_to_serve) {
     cr_assert_eq(catalog_case_stable(&test), 1);
 }
 
-Test(state, a_rollback_that_could_not_be_kept_is_kept_later) {
+static void move_state(bool away) {
     char command[128];
+    snprintf(command, sizeof command, away ? "mv %s %s-away" : "mv %2$s-away %1$s", state_dir, state_dir);
+    cr_assert_eq(system(command), 0);
+}
+
+Test(state, a_step_that_could_not_be_kept_is_kept_later) {
+    float y;
+    choose_one();
+    test.order.rollout.max_p99_ratio = test.order.rollout.max_compute_ratio = test.order.rollout.min_agreement = -1;
+    cr_assert_eq(start(2, "10% with 5 requests, 100% for 1h"), WEIR_OK, "%s", test.order.error.text);
+    move_state(true);
+    while (!strstr(test.changed, "rollout step 2: "))
+        catalog_case_request(&test, &anyone, &y);
+    cr_assert_not_null(strstr(test.changed, "could not be kept"), "%s", test.changed);
+    cr_assert_neq(view().problem[0], 0);
+    move_state(false);
+    while (view().problem[0])
+        sched_yield();
+    cr_assert_str_eq(view().phase, "running");
+    restart();
+    cr_assert_eq(view().step, 1);
+}
+
+Test(state, what_is_kept_with_the_next_change_is_no_problem_any_more) {
     choose_one();
     cr_assert_eq(start(2, "10%"), WEIR_OK, "%s", test.order.error.text);
-    snprintf(command, sizeof command, "mv %s %s-away", state_dir, state_dir);
-    cr_assert_eq(system(command), 0);
+    move_state(true);
+    cr_assert_eq(catalog_case_order(&test, CATALOG_ROLL_BACK, 0), WEIR_OK);
+    cr_assert_neq(view().problem[0], 0);
+    move_state(false);
+    cr_assert_eq(start(2, "10%"), WEIR_OK, "%s", test.order.error.text);
+    cr_assert_str_eq(view().problem, "");
+}
+
+Test(state, a_rollback_that_could_not_be_kept_is_kept_later) {
+    choose_one();
+    cr_assert_eq(start(2, "10%"), WEIR_OK, "%s", test.order.error.text);
+    move_state(true);
     cr_assert_eq(catalog_case_order(&test, CATALOG_ROLL_BACK, 0), WEIR_OK);
     cr_assert_not_null(strstr(test.order.text, "could not be kept"), "%s", test.order.text);
     cr_assert_neq(view().problem[0], 0);
-    snprintf(command, sizeof command, "mv %s-away %s", state_dir, state_dir);
-    cr_assert_eq(system(command), 0);
+    move_state(false);
     while (view().problem[0])
         sched_yield();
     restart();
