@@ -64,7 +64,9 @@ void catalog_case_begin(struct catalog_case *test) {
 }
 
 enum weir_status catalog_case_open(struct catalog_case *test) {
-    struct engine_options devices = {.devices = {.choice = INVENTORY_CPU, .cpu_threads = 1}, .batch_rows = 8};
+    struct engine_options devices = {.devices = {.choice = INVENTORY_CPU, .cpu_threads = 1},
+                                     .batch_rows = 8,
+                                     .admit_all = true}; /* a busy machine refuses nobody */
     struct catalog_model_options model = {
         .path = test->path ? test->path : root, .name = "demo", .version_policy = test->policy};
     struct catalog_options options = {.models = &model,
