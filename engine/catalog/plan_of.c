@@ -1,6 +1,5 @@
 #include "engine/catalog/plan_of.h"
 
-#include <ctype.h>
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
@@ -16,14 +15,9 @@ const char *catalog_action_text(enum catalog_action action) {
 }
 
 void catalog_rollout_init(struct catalog_rollout *rollout) {
-    *rollout = (struct catalog_rollout){.shadow_percent = NAN,
-                                        .compare_percent = NAN,
-                                        .max_error_rate = NAN,
-                                        .max_p99_ratio = NAN,
-                                        .max_compute_ratio = NAN,
-                                        .max_non_finite = NAN,
-                                        .min_agreement = NAN,
-                                        .max_drift = NAN};
+#define UNSAID(check) .check = NAN,
+    *rollout = (struct catalog_rollout){.shadow_percent = NAN, .compare_percent = NAN, ROLLOUT_CHECK_LIST(UNSAID)};
+#undef UNSAID
 }
 
 static enum weir_status read_percent(const char *name, double percent, uint32_t *ppm, struct weir_error *err) {
@@ -32,19 +26,6 @@ static enum weir_status read_percent(const char *name, double percent, uint32_t 
     if (!(percent >= 0 && percent <= 100))
         return weir_fail(err, WEIR_INVALID, "%s: %g is not a percentage from 0 to 100", name, percent);
     *ppm = (uint32_t)lround(percent * 1e4);
-    return WEIR_OK;
-}
-
-static enum weir_status read_header(const char *name, struct rollout_plan *plan, struct weir_error *err) {
-    size_t length = strlen(name);
-    for (size_t i = 0; i < length; i++)
-        if (!isalnum((unsigned char)name[i]) && name[i] != '-' && name[i] != '_')
-            return weir_fail(err, WEIR_INVALID, "sticky_header: \"%.60s\" is not the name of a header", name);
-    if (length >= sizeof plan->sticky_header)
-        return weir_fail(err, WEIR_INVALID, "sticky_header: longer than %zu characters",
-                         sizeof plan->sticky_header - 1);
-    for (size_t i = 0; i <= length; i++)
-        plan->sticky_header[i] = (char)tolower((unsigned char)name[i]);
     return WEIR_OK;
 }
 
@@ -67,23 +48,20 @@ enum weir_status plan_of(const struct catalog_order *order, struct rollout_plan 
     if (status == WEIR_OK)
         status = read_percent("compare_percent", wanted->compare_percent, &plan.compare_ppm, err);
     if (status == WEIR_OK)
-        status = read_header(wanted->sticky_header, &plan, err);
+        status = rollout_plan_read_header(wanted->sticky_header, &plan, err);
     if (status != WEIR_OK)
         return status;
-    take(wanted->max_error_rate, &plan.checks.max_error_rate);
-    take(wanted->max_p99_ratio, &plan.checks.max_p99_ratio);
-    take(wanted->max_compute_ratio, &plan.checks.max_compute_ratio);
-    take(wanted->max_non_finite, &plan.checks.max_non_finite);
-    take(wanted->min_agreement, &plan.checks.min_agreement);
-    take(wanted->max_drift, &plan.checks.max_drift);
+#define TAKE(check) take(wanted->check, &plan.checks.check);
+    ROLLOUT_CHECK_LIST(TAKE)
+#undef TAKE
     *out = plan;
     return WEIR_OK;
 }
 
 static bool same_checks(const struct rollout_checks *a, const struct rollout_checks *b) {
-    return a->max_error_rate == b->max_error_rate && a->max_p99_ratio == b->max_p99_ratio &&
-           a->max_compute_ratio == b->max_compute_ratio && a->max_non_finite == b->max_non_finite &&
-           a->min_agreement == b->min_agreement && a->max_drift == b->max_drift;
+#define SAME(check) &&a->check == b->check
+    return true ROLLOUT_CHECK_LIST(SAME);
+#undef SAME
 }
 
 bool plan_is_same(const struct rollout_plan *a, const struct rollout_plan *b) {

@@ -6,6 +6,7 @@
 #include "engine/catalog/parts.h"
 #include "engine/engine.h"
 #include "engine/model/traffic.h"
+#include "engine/version_number.h"
 
 int catalog_model_count(const struct catalog *catalog) {
     return catalog->model_count;
@@ -75,17 +76,6 @@ bool catalog_sticky_header(struct catalog *catalog, int model, char header[CATAL
     return is_on;
 }
 
-/* "7" or "v7"; 0: it is no number. */
-static uint64_t read_number(const char *text) {
-    uint64_t number = 0;
-    text += *text == 'v';
-    for (const char *p = text; *p; p++)
-        if (*p < '0' || *p > '9' || __builtin_mul_overflow(number, 10, &number) ||
-            __builtin_add_overflow(number, (uint64_t)(*p - '0'), &number))
-            return 0;
-    return number;
-}
-
 /* The version that the client insists on. Called with the lock. */
 static struct version *find_forced(const struct catalog_model *model, const char *wanted, enum catalog_role *role) {
     const struct route *route = &model->route;
@@ -94,8 +84,8 @@ static struct version *find_forced(const struct catalog_model *model, const char
     *role = CATALOG_CANDIDATE;
     if (strcmp(wanted, "canary") == 0)
         return route->candidate;
-    uint64_t number = read_number(wanted);
-    const struct entry *entry = number > 0 ? scan_find(model, number) : NULL;
+    uint64_t number;
+    const struct entry *entry = version_number_read(wanted, &number) ? scan_find(model, number) : NULL;
     struct version *version = entry ? entry->version : NULL;
     if (version == route->stable)
         *role = CATALOG_STABLE;

@@ -10,24 +10,12 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "engine/version_number.h"
+
 static const char MODEL_FILE[] = "model.onnx";
 
 static enum weir_status no_memory(struct weir_error *err) {
     return weir_fail(err, WEIR_NO_MEMORY, "no memory to list the model's versions");
-}
-
-/* Reads "7", "v7", "007" as 7. Returns false for everything else, also for what does not fit. */
-static bool read_version(const char *text, uint64_t *out) {
-    uint64_t number = 0;
-    text += *text == 'v';
-    if (!*text)
-        return false;
-    for (; *text; text++)
-        if (*text < '0' || *text > '9' || __builtin_mul_overflow(number, UINT64_C(10), &number) ||
-            __builtin_add_overflow(number, (uint64_t)(*text - '0'), &number))
-            return false;
-    *out = number;
-    return true;
 }
 
 static bool is_name(const char *text) {
@@ -156,7 +144,7 @@ static enum weir_status set_name(struct repository_listing *listing, const char 
 static enum weir_status name_by_directory(struct repository_listing *listing, char *tidy, const char *model_name,
                                           uint64_t *number, struct weir_error *err) {
     const char *name = cut_last(tidy);
-    if (read_version(name, number))
+    if (version_number_read(name, number))
         name = cut_last(tidy);
     if (*number == 0)
         return weir_fail(err, WEIR_INVALID, "model_path leads to version 0: versions are numbered from 1");
@@ -201,7 +189,7 @@ static bool is_plain_file(const char *directory, const char *entry) {
 /* Adds the entry of a model directory as a version, or says why not. Returns false if memory ran out. */
 static bool take_entry(const char *directory, const char *entry, struct repository_listing *listing) {
     uint64_t number = 0;
-    if (!read_version(entry, &number))
+    if (!version_number_read(entry, &number))
         return is_plain_file(directory, entry) ||
                add_remark(listing, entry, "its name is not a version number (such as 7 or v7)");
     if (number == 0)

@@ -44,15 +44,6 @@ static void add_text(struct writer *writer, cJSON *object, const char *name, con
     add(writer, object, name, cJSON_CreateString(value));
 }
 
-/* X(member) of struct rollout_checks. */
-#define CHECK_LIST(X)                                                                                                  \
-    X(max_error_rate)                                                                                                  \
-    X(max_p99_ratio)                                                                                                   \
-    X(max_compute_ratio)                                                                                               \
-    X(max_non_finite)                                                                                                  \
-    X(min_agreement)                                                                                                   \
-    X(max_drift)
-
 static cJSON *write_plan(struct writer *writer, const struct rollout_plan *plan) {
     cJSON *object = cJSON_CreateObject(), *steps = cJSON_CreateArray(), *checks = cJSON_CreateObject();
     add_wide(writer, object, "candidate", plan->candidate);
@@ -71,7 +62,7 @@ static cJSON *write_plan(struct writer *writer, const struct rollout_plan *plan)
     add(writer, object, "may_shrink", cJSON_CreateBool(plan->may_shrink));
     add(writer, object, "auto_promote", cJSON_CreateBool(plan->auto_promote));
 #define ADD_CHECK(name) add_number(writer, checks, #name, plan->checks.name);
-    CHECK_LIST(ADD_CHECK)
+    ROLLOUT_CHECK_LIST(ADD_CHECK)
 #undef ADD_CHECK
     add(writer, object, "checks", checks);
     return object;
@@ -257,7 +248,7 @@ static void read_plan(struct reader *reader, const cJSON *object, struct rollout
     const cJSON *checks = member(reader, object, "checks");
     expect_members(reader, checks, "checks", 6);
 #define READ_CHECK(name) plan->checks.name = read_number(reader, checks, #name);
-    CHECK_LIST(READ_CHECK)
+    ROLLOUT_CHECK_LIST(READ_CHECK)
 #undef READ_CHECK
 }
 

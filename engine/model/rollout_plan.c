@@ -1,5 +1,6 @@
 #include "engine/model/rollout_plan.h"
 
+#include <ctype.h>
 #include <inttypes.h>
 #include <math.h>
 #include <stdio.h>
@@ -249,6 +250,19 @@ static enum weir_status check_limits(const struct rollout_checks *checks, struct
 /* A header's name is a token. Source: RFC 9110, section 5.1. */
 static bool is_header(const char *name) {
     return strspn(name, "abcdefghijklmnopqrstuvwxyz0123456789-_.!#$%&'*+^`|~") == strlen(name);
+}
+
+enum weir_status rollout_plan_read_header(const char *name, struct rollout_plan *plan, struct weir_error *err) {
+    char lower[sizeof plan->sticky_header] = "";
+    size_t length = strlen(name);
+    if (length >= sizeof lower)
+        return weir_fail(err, WEIR_INVALID, "sticky_header: longer than %zu characters", sizeof lower - 1);
+    for (size_t i = 0; i < length; i++)
+        lower[i] = (char)tolower((unsigned char)name[i]);
+    if (!is_header(lower))
+        return weir_fail(err, WEIR_INVALID, "sticky_header: \"%s\" is not the name of a header", name);
+    memcpy(plan->sticky_header, lower, sizeof lower);
+    return WEIR_OK;
 }
 
 enum weir_status rollout_plan_check(const struct rollout_plan *plan, uint64_t stable, struct weir_error *err) {

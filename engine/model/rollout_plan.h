@@ -33,6 +33,15 @@ struct rollout_checks {
     double max_drift;         /* largest error relative to the largest magnitude of stable's row */
 };
 
+/* X(member) of struct rollout_checks. */
+#define ROLLOUT_CHECK_LIST(X)                                                                                          \
+    X(max_error_rate)                                                                                                  \
+    X(max_p99_ratio)                                                                                                   \
+    X(max_compute_ratio)                                                                                               \
+    X(max_non_finite)                                                                                                  \
+    X(min_agreement)                                                                                                   \
+    X(max_drift)
+
 struct rollout_plan {
     uint64_t candidate; /* version number */
     enum rollout_kind kind;
@@ -55,6 +64,10 @@ void rollout_plan_init(struct rollout_plan *plan);
  * step. On an error plan is unchanged. */
 enum weir_status rollout_plan_read_steps(const char *text, struct rollout_plan *plan,
                                          struct weir_error *err) WEIR_CHECKED;
+
+/* Takes the name of the sticky header, in lower case; "": none. Errors: INVALID. On an error plan is unchanged. */
+enum weir_status rollout_plan_read_header(const char *name, struct rollout_plan *plan,
+                                          struct weir_error *err) WEIR_CHECKED;
 
 /* Writes the steps in the same form, cut to size; returns text. */
 const char *rollout_plan_steps_text(const struct rollout_plan *plan, char *text, size_t size);

@@ -7,6 +7,7 @@
 #include <strings.h>
 
 #include "engine/catalog_admin.h"
+#include "engine/version_number.h"
 #include "server/api/api.h"
 #include "server/api/model_view.h"
 #include "server/api/rollout_body.h"
@@ -116,17 +117,10 @@ static void scan_head(struct exchange *exchange, const struct request *request) 
     reply_json(exchange, 200, body);
 }
 
-/* Reads "7" or "v7". Errors: INVALID. */
+/* Errors: INVALID. */
 static enum weir_status read_version(const char *text, uint64_t *out, struct weir_error *err) {
-    const char *digits = text + (*text == 'v');
-    uint64_t number = 0;
-    bool good = *digits != 0;
-    for (const char *p = digits; *p && good; p++)
-        good = *p >= '0' && *p <= '9' && !__builtin_mul_overflow(number, 10, &number) &&
-               !__builtin_add_overflow(number, (uint64_t)(*p - '0'), &number);
-    if (!good || number == 0)
+    if (!version_number_read(text, out) || *out == 0)
         return weir_fail(err, WEIR_INVALID, "\"%.40s\" is not a version number", text);
-    *out = number;
     return WEIR_OK;
 }
 

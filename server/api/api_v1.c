@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "engine/engine.h"
+#include "engine/version_number.h"
 #include "server/api/api.h"
 #include "server/api/prediction.h"
 #include "server/api/protocol.h"
@@ -90,7 +91,7 @@ static enum weir_status wanted_number(const struct catalog_model_view *view, con
         return WEIR_OK;
     bool is_stable = strcmp(wanted, "stable") == 0, is_canary = strcmp(wanted, "canary") == 0;
     uint64_t number = is_stable ? view->stable : is_canary ? view->candidate : 0;
-    if (!is_stable && !is_canary && sscanf(wanted, "%20" SCNu64, &number) != 1)
+    if (!is_stable && !is_canary && !version_number_read(wanted, &number))
         number = 0;
     for (size_t i = 0; i < view->version_count && number > 0; i++)
         if (view->versions[i].number == number && state_text(&view->versions[i])) {

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "engine/utf8.h"
+#include "engine/version_number.h"
 
 enum kind { TEXT, NUMBER, CHECK, FLAG, VERSION, KIND };
 
@@ -36,19 +37,13 @@ static const struct member members[] = {
 enum { MEMBER_COUNT = sizeof members / sizeof members[0] };
 
 static enum weir_status read_version(const cJSON *item, struct catalog_order *order, struct weir_error *err) {
-    char text[32], end;
-    unsigned long long number = 0;
+    uint64_t number = 0;
     const double exact = 9007199254740992.0; /* 2^53: larger ones cannot be told apart as JSON numbers */
     if (cJSON_IsNumber(item) && item->valuedouble >= 1 && item->valuedouble < exact &&
         floor(item->valuedouble) == item->valuedouble)
-        number = (unsigned long long)item->valuedouble;
-    else if (cJSON_IsString(item)) {
-        snprintf(text, sizeof text, "%s", item->valuestring);
-        const char *digits = text + (*text == 'v');
-        if (*digits < '0' || *digits > '9' || strlen(item->valuestring) > 20 ||
-            sscanf(digits, "%llu%c", &number, &end) != 1)
-            number = 0;
-    }
+        number = (uint64_t)item->valuedouble;
+    else if (!cJSON_IsString(item) || !version_number_read(item->valuestring, &number))
+        number = 0;
     if (number == 0)
         return weir_fail(err, WEIR_INVALID, "\"version\" must be a version number, such as 7 or \"v7\"");
     order->version = number;

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "config/nearest.h"
+#include "engine/version_number.h"
 #include "server/cli/command.h"
 
 static const struct {
@@ -187,10 +188,10 @@ static bool read_operand(struct reader *reader) {
                       actions[call->action].operands);
     if (is_name && !is_directory && (word[strspn(word, letters)] || !*word || strlen(word) > 64))
         return misuse("\"%.80s\" cannot be the name of a model", word);
-    const char *digits = word + (*word == 'v');
-    if (!is_name && (!*digits || digits[strspn(digits, "0123456789")] || strlen(digits) > 20))
+    uint64_t number;
+    if (!is_name && !version_number_read(word, &number))
         return misuse("\"%.60s\" is not a version number, such as 7 or v7", word);
-    *(is_name ? &call->name : &call->version) = is_name ? word : digits;
+    *(is_name ? &call->name : &call->version) = is_name || *word != 'v' ? word : word + 1;
     reader->operands++;
     reader->argv++;
     reader->argc--;

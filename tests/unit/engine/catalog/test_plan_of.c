@@ -51,6 +51,10 @@ Test(plan_of, nonsense_is_named) {
     cr_assert_eq(plan_of(&order, &plan, &err), WEIR_INVALID);
     cr_assert_not_null(strstr(err.text, "sticky_header"), "%s", err.text);
     setup();
+    snprintf(order.rollout.sticky_header, sizeof order.rollout.sticky_header, "X.User~1"); /* odd, but a token */
+    cr_assert_eq(plan_of(&order, &plan, &err), WEIR_OK, "%s", err.text);
+    cr_assert_str_eq(plan.sticky_header, "x.user~1");
+    setup();
     snprintf(order.rollout.steps, sizeof order.rollout.steps, "five");
     cr_assert_eq(plan_of(&order, &plan, &err), WEIR_INVALID);
 }
