@@ -23,6 +23,12 @@ void catalog_tell(struct catalog *catalog, const struct catalog_change *change) 
         catalog->options.listener.changed(catalog->options.listener.context, change);
 }
 
+void catalog_let_go(struct catalog *catalog, struct version *version) {
+    if (version && catalog->options.listener.unloaded)
+        catalog->options.listener.unloaded(catalog->options.listener.context, version);
+    engine_release(version);
+}
+
 /* Called with the lock. */
 static void wait_until(struct catalog *catalog, pthread_cond_t *wakes, int64_t at_ns) {
     struct timespec at = {.tv_sec = at_ns / CLOCK_NS_PER_S, .tv_nsec = at_ns % CLOCK_NS_PER_S};

@@ -40,6 +40,8 @@ struct catalog_listener {
     void (*passed_over)(void *context, const char *model, const char *remark);
     /* A version is loaded and about to be proven. Returns its tag (engine_set_tag). */
     int (*loaded)(void *context, const struct version *version);
+    /* A version that was told as loaded is let go: nothing new goes to it. thread: loader */
+    void (*unloaded)(void *context, const struct version *version);
     /* A version did not load, is incomplete or fails its samples; once until its files change. */
     void (*failed)(void *context, const char *model, uint64_t number, const struct weir_error *why);
     /* Requests go to this version from now on. */

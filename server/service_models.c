@@ -49,6 +49,13 @@ static int loaded(void *context, const struct version *version) {
     return tag;
 }
 
+static void unloaded(void *context, const struct version *version) {
+    struct service *service = context;
+    int tag = engine_describe(version).tag;
+    statistics_close(service->api.statistics, tag);
+    metrics_retire(service->metrics, tag);
+}
+
 static void load_failed(void *context, const char *model, uint64_t number, const struct weir_error *why) {
     char quoted[700];
     (void)context;
@@ -135,6 +142,7 @@ enum weir_status service_open_models(struct service *service, struct weir_error 
         .listener = {.context = service,
                      .passed_over = passed_over,
                      .loaded = loaded,
+                     .unloaded = unloaded,
                      .failed = load_failed,
                      .serving = serving,
                      .changed = changed,

@@ -258,7 +258,10 @@ enum weir_status loading_run(struct catalog *catalog, struct catalog_model *mode
         return WEIR_OK;
     }
     samples_destroy(loaded.samples);
-    engine_release(loaded.version);
+    if (entry->version)
+        engine_release(loaded.version); /* what the entry keeps counts under the same tag */
+    else
+        catalog_let_go(catalog, loaded.version);
     note_failure(catalog, model, entry, &why);
     return weir_fail(err, status, "%s", why.text);
 }

@@ -136,4 +136,6 @@ void copies_compare(struct catalog *catalog); /* the copies that have run. threa
 /* Waits a moment; false: the catalog is being stopped. thread: loader. And tells the listener. */
 bool catalog_rest(struct catalog *catalog);
 void catalog_tell(struct catalog *catalog, const struct catalog_change *change);
+/* Releases a version that no entry has any more, and tells the listener. thread: loader. */
+void catalog_let_go(struct catalog *catalog, struct version *version);
 #endif

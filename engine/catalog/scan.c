@@ -35,7 +35,7 @@ void scan_unload(struct catalog *catalog, struct entry *entry) {
         entry->state = CATALOG_STATE_FOUND;
     pthread_mutex_unlock(&catalog->lock);
     samples_destroy(samples);
-    engine_release(version);
+    catalog_let_go(catalog, version);
 }
 
 static void free_entry(struct entry *entry) {

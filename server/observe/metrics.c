@@ -18,7 +18,9 @@ struct metrics *metrics_create(int shards) {
     struct metrics *metrics = calloc(1, sizeof *metrics);
     if (!metrics)
         return NULL;
-    pthread_mutex_init(&metrics->adding, NULL);
+    pthread_mutex_init(&metrics->naming, NULL);
+    for (int i = 0; i < MODEL_COUNT; i++)
+        atomic_init(&metrics->eras[i], 1);
     metrics->shards = calloc((size_t)shards, sizeof *metrics->shards);
     for (int i = 0; metrics->shards && i < shards; i++) {
         metrics->shards[i] = calloc(1, sizeof *metrics->shards[i]);
@@ -42,7 +44,7 @@ void metrics_destroy(struct metrics *metrics) {
     free(metrics->shards);
     for (int i = 0; i < METRICS_MAX_MODELS; i++)
         free(metrics->names[i]);
-    pthread_mutex_destroy(&metrics->adding);
+    pthread_mutex_destroy(&metrics->naming);
     free(metrics);
 }
 
@@ -50,17 +52,49 @@ struct metrics_shard *metrics_shard(struct metrics *metrics, int index) {
     return metrics->shards[index];
 }
 
+/* The pair that makes room: the one longest gone; -1: all are in use. Called with the lock. */
+static int find_room(const struct metrics *metrics) {
+    int found = -1;
+    for (int i = 0; i < metrics->model_count; i++)
+        if (metrics->retired[i] > 0 && (found < 0 || metrics->retired[i] < metrics->retired[found]))
+            found = i;
+    return found;
+}
+
+/* Called with the lock. */
+static int find_or_add(struct metrics *metrics, const char *name, uint64_t version) {
+    for (int i = 0; i < metrics->model_count; i++)
+        if (metrics->versions[i] == version && strcmp(metrics->names[i], name) == 0)
+            return i;
+    int i = metrics->model_count < METRICS_MAX_MODELS ? metrics->model_count : find_room(metrics);
+    char *copy = i >= 0 ? strdup(name) : NULL;
+    if (!copy)
+        return -1;
+    if (i < metrics->model_count)
+        atomic_fetch_add_explicit(&metrics->eras[MODEL_FIRST + i], 1, memory_order_release);
+    else
+        metrics->model_count++;
+    free(metrics->names[i]);
+    metrics->names[i] = copy;
+    metrics->versions[i] = version;
+    return i;
+}
+
 int metrics_model(struct metrics *metrics, const char *name, uint64_t version) {
-    pthread_mutex_lock(&metrics->adding);
-    int count = atomic_load(&metrics->model_count), i = 0;
-    while (i < count && (metrics->versions[i] != version || strcmp(metrics->names[i], name) != 0))
-        i++;
-    if (i == count && count < METRICS_MAX_MODELS && (metrics->names[i] = strdup(name))) {
-        metrics->versions[i] = version;
-        atomic_store(&metrics->model_count, ++count);
-    }
-    pthread_mutex_unlock(&metrics->adding);
-    return i < count ? MODEL_FIRST + i : MODEL_OTHER;
+    pthread_mutex_lock(&metrics->naming);
+    int i = find_or_add(metrics, name, version);
+    if (i >= 0)
+        metrics->retired[i] = 0;
+    pthread_mutex_unlock(&metrics->naming);
+    return i >= 0 ? MODEL_FIRST + i : MODEL_OTHER;
+}
+
+void metrics_retire(struct metrics *metrics, int model) {
+    if (model < MODEL_FIRST || model >= MODEL_OTHER)
+        return;
+    pthread_mutex_lock(&metrics->naming);
+    metrics->retired[model - MODEL_FIRST] = ++metrics->retirements;
+    pthread_mutex_unlock(&metrics->naming);
 }
 
 /* Each counter has one writer: a load, an add and a store, no locked instruction. */
@@ -84,9 +118,14 @@ static enum code code_of(int code) {
     }
 }
 
+static uint32_t era_of(const struct metrics_shard *shard, int model) {
+    return atomic_load_explicit(&shard->metrics->eras[model], memory_order_acquire);
+}
+
 static struct model_counts *counts_of(struct metrics_shard *shard, int model) {
     struct model_counts *counts = &shard->models[model];
-    if (!atomic_load_explicit(&counts->used, memory_order_relaxed)) {
+    uint32_t era = era_of(shard, model);
+    if (atomic_load_explicit(&counts->era, memory_order_relaxed) != era) {
         for (int i = 0; i < CLASS_COUNT; i++)
             histogram_init(&counts->duration[i], metrics_duration_bounds, DURATION_BOUNDS);
         histogram_init(&counts->queue_delay, metrics_delay_bounds, DELAY_BOUNDS);
@@ -94,7 +133,7 @@ static struct model_counts *counts_of(struct metrics_shard *shard, int model) {
         histogram_init(&counts->batch_compute, metrics_delay_bounds, DELAY_BOUNDS);
         histogram_init(&counts->early, metrics_delay_bounds, DELAY_BOUNDS);
         histogram_init(&counts->late, metrics_delay_bounds, DELAY_BOUNDS);
-        atomic_store_explicit(&counts->used, true, memory_order_release);
+        atomic_store_explicit(&counts->era, era, memory_order_release);
     }
     return counts;
 }
@@ -107,8 +146,12 @@ static int class_of(int code) {
 void metrics_count_request(struct metrics_shard *shard, enum route route, int code, enum reason reason, int model,
                            int64_t duration_ns) {
     struct request_counts *counts = &shard->requests[model][(unsigned)route < ROUTE_COUNT ? route : ROUTE_OTHER];
-    if (!atomic_load_explicit(&counts->used, memory_order_relaxed)) {
-        atomic_store_explicit(&counts->used, true, memory_order_release);
+    uint32_t era = era_of(shard, model);
+    if (atomic_load_explicit(&counts->era, memory_order_relaxed) != era) {
+        for (int i = 0; i < CODE_COUNT; i++)
+            for (int k = 0; k < REASON_COUNT; k++)
+                atomic_store_explicit(&counts->requests[i][k], 0, memory_order_relaxed);
+        atomic_store_explicit(&counts->era, era, memory_order_release);
     }
     add(&counts->requests[code_of(code)][(unsigned)reason < REASON_COUNT ? reason : REASON_INTERNAL], 1);
     if ((int)route <= (int)ROUTE_LAST_PREDICTION)

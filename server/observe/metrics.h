@@ -12,7 +12,7 @@
 struct metrics;
 struct metrics_shard;
 
-/* Pairs of model name and version that get series of their own; later ones share the labels "other". */
+/* Pairs of model name and version that get series of their own at a time; more share the labels "other". */
 enum { METRICS_MAX_MODELS = 128, METRICS_TAGS = METRICS_MAX_MODELS + 2 }; /* the latter: metrics_model is below it */
 
 /* Values read at scrape time. */
@@ -37,9 +37,13 @@ struct metrics_gauges {
 struct metrics *metrics_create(int shards);
 void metrics_destroy(struct metrics *metrics);
 
-/* The number under which requests and batches of this model and version count; the same whenever it is asked for. 0 is
- * no model. thread: any. */
+/* The number under which requests and batches of this model and version count; the same until it is retired and has
+ * made room. 0 is no model. thread: any. */
 int metrics_model(struct metrics *metrics, const char *name, uint64_t version);
+
+/* The version is gone: its series may make room for another's, those of the one longest gone first. Until then they
+ * stay, and go on if it comes back. thread: any. */
+void metrics_retire(struct metrics *metrics, int model);
 
 /* The shard that thread number `index` alone writes to. */
 struct metrics_shard *metrics_shard(struct metrics *metrics, int index);

@@ -24,20 +24,21 @@ static const char *model_labels(const struct metrics *metrics, int model, struct
     return labels->failed ? "" : labels->data;
 }
 
-/* The models that have names now; a model added meanwhile waits for the next page. */
-static bool model_exists(int known, int model) {
-    return model == MODEL_NONE || model == MODEL_OTHER || model < MODEL_FIRST + known;
+static bool model_exists(const struct metrics *metrics, int model) {
+    return model == MODEL_NONE || model == MODEL_OTHER || model < MODEL_FIRST + metrics->model_count;
 }
 
+/* Made with the lock on the names. */
 struct page {
     const struct metrics *metrics;
-    int known; /* named models */
     struct bytes labels, more;
     struct bytes *out;
 };
 
-static bool used(const atomic_bool *flag) {
-    return atomic_load_explicit(flag, memory_order_acquire);
+/* Was anything counted in this era of the model? */
+static bool used(const struct page *page, int model, const _Atomic uint32_t *era) {
+    return atomic_load_explicit(era, memory_order_acquire) ==
+           atomic_load_explicit(&page->metrics->eras[model], memory_order_relaxed);
 }
 
 static void render_route_requests(struct page *page, int model, int route) {
@@ -45,7 +46,7 @@ static void render_route_requests(struct page *page, int model, int route) {
     bool any = false;
     for (int s = 0; s < page->metrics->shard_count; s++) {
         const struct request_counts *counts = &page->metrics->shards[s]->requests[model][route];
-        if (!used(&counts->used))
+        if (!used(page, model, &counts->era))
             continue;
         any = true;
         for (int code = 0; code < CODE_COUNT; code++)
@@ -72,7 +73,7 @@ static void render_requests(struct page *page) {
     exposition_head(page->out, "weir_requests_total", "counter",
                     "Requests, each counted once; code 499: the client was gone and no answer was sent.");
     for (int model = 0; model < MODEL_COUNT; model++)
-        for (int route = 0; model_exists(page->known, model) && route < ROUTE_COUNT; route++)
+        for (int route = 0; model_exists(page->metrics, model) && route < ROUTE_COUNT; route++)
             render_route_requests(page, model, route);
 }
 
@@ -90,11 +91,11 @@ static void render_model_histogram(struct page *page, const char *name, const ch
     for (int model = MODEL_FIRST; model < MODEL_COUNT; model++) {
         struct histogram_total total = {.bounds = bounds, .bound_count = bound_count};
         bool any = model != MODEL_OTHER;
-        if (!model_exists(page->known, model))
+        if (!model_exists(page->metrics, model))
             continue;
         for (int s = 0; s < page->metrics->shard_count; s++) {
             const struct model_counts *counts = &page->metrics->shards[s]->models[model];
-            if (!used(&counts->used))
+            if (!used(page, model, &counts->era))
                 continue;
             any = true;
             histogram_collect((const struct histogram *)((const char *)counts + offset), &total);
@@ -170,7 +171,8 @@ static void render_process(const struct metrics_gauges *gauges, struct bytes *ou
 }
 
 void metrics_render(struct metrics *metrics, const struct metrics_gauges *gauges, struct bytes *out) {
-    struct page page = {.metrics = metrics, .known = atomic_load(&metrics->model_count), .out = out};
+    struct page page = {.metrics = metrics, .out = out};
+    pthread_mutex_lock(&metrics->naming);
     render_requests(&page);
     exposition_head(
         out, "weir_request_duration_seconds", "histogram",
@@ -196,6 +198,7 @@ void metrics_render(struct metrics *metrics, const struct metrics_gauges *gauges
                            offsetof(struct model_counts, early), metrics_delay_bounds, DELAY_BOUNDS);
     render_model_histogram(&page, "weir_admission_estimate_error_seconds", ",direction=\"late\"",
                            offsetof(struct model_counts, late), metrics_delay_bounds, DELAY_BOUNDS);
+    pthread_mutex_unlock(&metrics->naming);
     render_counters(&page);
     render_gauges(gauges, out);
     render_info(gauges, out);

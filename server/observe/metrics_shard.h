@@ -48,18 +48,19 @@ enum { CLASS_2XX, CLASS_3XX, CLASS_4XX, CLASS_5XX, CLASS_COUNT };
 
 enum {
     MODEL_NONE,                                     /* requests that concern no model */
-    MODEL_FIRST,                                    /* the pairs of name and version seen, in order */
+    MODEL_FIRST,                                    /* the pairs of name and version */
     MODEL_OTHER = MODEL_FIRST + METRICS_MAX_MODELS, /* those that came after */
     MODEL_COUNT,
 };
 
+/* era: set by the writer once the counts are empty and ready. They count for nothing unless it is the model's. */
 struct request_counts {
-    atomic_bool used; /* set by the writer: something was counted */
+    _Atomic uint32_t era;
     _Atomic uint64_t requests[CODE_COUNT][REASON_COUNT];
 };
 
 struct model_counts {
-    atomic_bool used; /* set by the writer once the histograms are ready */
+    _Atomic uint32_t era;
     struct histogram duration[CLASS_COUNT], queue_delay, batch_rows, batch_compute, early, late;
 };
 
@@ -75,10 +76,12 @@ struct metrics_shard {
 struct metrics {
     int shard_count;
     struct metrics_shard **shards;
-    _Atomic int model_count; /* of names and versions; those below it never change again */
-    pthread_mutex_t adding;
+    _Atomic uint32_t eras[MODEL_COUNT]; /* from 1; grows when a pair makes room for another */
+    pthread_mutex_t naming;             /* guards what follows; the eras grow under it */
+    int model_count;
     char *names[METRICS_MAX_MODELS];
     uint64_t versions[METRICS_MAX_MODELS];
+    uint64_t retired[METRICS_MAX_MODELS], retirements; /* which retirement it was, counted from 1; 0: in use */
 };
 
 enum { DURATION_BOUNDS = 17, DELAY_BOUNDS = 18, ROWS_BOUNDS = 11 };

@@ -13,6 +13,7 @@ struct batch_figures {
 };
 
 struct figures {
+    bool is_closed; /* the loader's own */
     _Atomic uint64_t rows, executions, last_unix_ms;
     struct pair success, fail, queue, input, infer, output;
     struct batch_figures batches[]; /* by rows, from 1 */
@@ -43,11 +44,36 @@ static struct figures *figures_of(const struct statistics *statistics, int tag) 
     return tag >= 0 && tag < statistics->tag_count ? atomic_load(&statistics->figures[tag]) : NULL;
 }
 
+/* What a request that is under way still adds is lost, or counted for the next. */
+static void clear(struct figures *figures, uint32_t most_rows) {
+    struct pair *const pairs[] = {&figures->success, &figures->fail,  &figures->queue,
+                                  &figures->input,   &figures->infer, &figures->output};
+    for (size_t i = 0; i < sizeof pairs / sizeof pairs[0]; i++)
+        pairs[i]->count = pairs[i]->ns = 0;
+    for (uint32_t i = 0; i <= most_rows; i++) {
+        struct batch_figures *batch = &figures->batches[i];
+        batch->count = batch->input_ns = batch->infer_ns = batch->output_ns = 0;
+    }
+    figures->rows = figures->executions = figures->last_unix_ms = 0;
+    figures->is_closed = false;
+}
+
 void statistics_open(struct statistics *statistics, int tag) {
-    if (tag < 0 || tag >= statistics->tag_count || figures_of(statistics, tag))
+    if (tag < 0 || tag >= statistics->tag_count)
+        return;
+    struct figures *figures = figures_of(statistics, tag);
+    if (figures && figures->is_closed)
+        clear(figures, statistics->most_rows);
+    if (figures)
         return;
     size_t batches = ((size_t)statistics->most_rows + 1) * sizeof(struct batch_figures);
     atomic_store(&statistics->figures[tag], calloc(1, sizeof(struct figures) + batches));
+}
+
+void statistics_close(struct statistics *statistics, int tag) {
+    struct figures *figures = figures_of(statistics, tag);
+    if (figures)
+        figures->is_closed = true;
 }
 
 static void add(_Atomic uint64_t *counter, int64_t value) {

@@ -33,8 +33,10 @@ struct statistics_request {
 struct statistics *statistics_create(int tag_count, uint32_t most_rows);
 void statistics_destroy(struct statistics *statistics);
 
-/* Takes the memory for a tag, before it is counted under; what is counted without is lost. thread: loader. */
+/* Takes the memory for a tag, before it is counted under; what is counted without is lost. After a close it is empty
+ * again. thread: loader. */
 void statistics_open(struct statistics *statistics, int tag);
+void statistics_close(struct statistics *statistics, int tag);
 
 void statistics_add_request(struct statistics *statistics, int tag, const struct statistics_request *request);
 void statistics_add_batch(struct statistics *statistics, int tag, uint32_t rows, const struct statistics_batch *batch);

@@ -18,9 +18,16 @@ static struct catalog_model_view last_view;
 static int on_loaded(void *context, const struct version *version) {
     struct catalog_case *test = context;
     (void)version;
+    atomic_fetch_add(&test->loads, 1);
     if (test->on_loaded)
         test->on_loaded(test);
     return 0;
+}
+
+static void on_unloaded(void *context, const struct version *version) {
+    struct catalog_case *test = context;
+    (void)version;
+    atomic_fetch_add(&test->unloads, 1);
 }
 
 static void on_failed(void *context, const char *model, uint64_t number, const struct weir_error *why) {
@@ -76,6 +83,7 @@ enum weir_status catalog_case_open(struct catalog_case *test) {
                                       .hold_new = test->hold_new,
                                       .listener = {.context = test,
                                                    .loaded = on_loaded,
+                                                   .unloaded = on_unloaded,
                                                    .passed_over = on_passed_over,
                                                    .failed = on_failed,
                                                    .changed = on_changed,

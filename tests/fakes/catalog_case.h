@@ -16,7 +16,7 @@ struct catalog_case {
     const char *state_dir;
     struct engine *engine;
     struct catalog *catalog;
-    atomic_int opened, failures, remarks, changes;
+    atomic_int opened, loads, unloads, failures, remarks, changes;
     enum weir_status status; /* of the first look */
     struct weir_error why;
     uint64_t failed_number;

@@ -3,6 +3,7 @@
 import errno
 import os
 import pathlib
+import re
 import resource
 import shutil
 import signal
@@ -303,6 +304,25 @@ class State(unittest.TestCase):
                 self.assertTrue(server.version(2)["rejected"])
                 models.publish(4)
                 server.until(4, "serving")  # newer than all that were there when the choice was made
+
+    def test_versions_that_are_gone_leave_their_series_to_others(self):
+        with Models() as models:
+            for number in range(2, 131):
+                models.publish(number)
+            with models.serve() as server:
+                serving = server.view()["stable"]
+                others = [number for number in range(1, 131) if number != serving]
+                for number in others:
+                    server.order("versions/%d/load" % number)
+                    answer = server.predict([[0, 0, 0, 0]], headers=[("X-Weir-Version", str(number))])
+                    self.assertEqual(answer.status, 200, answer)
+                    server.order("versions/%d/unload" % number)
+                page = server.request("GET", "/metrics").body.decode()
+        counted = set(re.findall(r'weir_requests_total{model="demo",version="(\w+)",route="/predict"', page))
+        self.assertLessEqual(len(counted), 128)
+        self.assertLessEqual({str(number) for number in others[30:]}, counted)
+        self.assertNotIn("1", counted)
+        self.assertNotIn('version="other"', page)
 
     def test_a_state_directory_without_room_changes_nothing_and_says_so(self):
         """A limit on the size of files stands for a full disk; it holds for root too."""

@@ -70,6 +70,29 @@ Test(scan, a_directory_that_vanishes_leaves_the_version_serving) {
     model_files_make(); /* for the teardown */
 }
 
+Test(scan, each_version_that_was_loaded_is_told_when_it_is_let_go) {
+    model_files_version("1", 1, "N");
+    cr_assert_eq(catalog_case_open(&test), WEIR_OK);
+    model_files_version("2", 2, "N");
+    catalog_case_wait_stable(&test, 2);
+    while (atomic_load(&test.unloads) < 1)
+        sched_yield();
+    model_files_samples("3", 1); /* wrong: it fails when it is proven */
+    model_files_version("3", 3, "N");
+    while (atomic_load(&test.unloads) < 2)
+        sched_yield();
+    uint64_t serial = catalog_case_serial(&test);
+    model_files_version("2", 7, "N"); /* replaced by its like: it is not gone */
+    while (catalog_case_serial(&test) == serial)
+        sched_yield();
+    model_files_version("4", 4, "N");
+    catalog_case_wait_stable(&test, 4);
+    while (atomic_load(&test.unloads) < 3)
+        sched_yield();
+    cr_assert_eq(atomic_load(&test.loads), 5);
+    cr_assert_eq(atomic_load(&test.unloads), 3);
+}
+
 Test(scan, a_loose_file_is_a_version_of_its_own) {
     test.path = model_files_version("1", 4, "N");
     cr_assert_eq(catalog_case_open(&test), WEIR_OK, "%s", test.why.text);

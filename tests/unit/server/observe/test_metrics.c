@@ -134,6 +134,46 @@ Test(metrics, versions_beyond_the_table_share_one_label) {
     metrics_destroy(metrics);
 }
 
+static double answered(struct metrics *metrics, uint64_t version) {
+    char series[160];
+    snprintf(series, sizeof series,
+             "weir_requests_total{model=\"digits\",version=\"%llu\",route=\"/predict\",code=\"200\",reason=\"ok\"}",
+             (unsigned long long)version);
+    return value_of(metrics, series);
+}
+
+Test(metrics, a_version_that_is_gone_makes_room_when_there_is_no_other) {
+    struct metrics *metrics = metrics_create(2);
+    struct metrics_shard *shard = metrics_shard(metrics, 0);
+    int models[METRICS_MAX_MODELS + 3];
+    for (int version = 1; version <= METRICS_MAX_MODELS; version++) {
+        models[version] = metrics_model(metrics, "digits", (uint64_t)version);
+        metrics_count_request(shard, ROUTE_PREDICT, 200, REASON_OK, models[version], 1000);
+        metrics_count_batch(metrics_shard(metrics, 1), models[version], 3, 1000);
+    }
+    metrics_retire(metrics, 0); /* no version */
+    metrics_retire(metrics, models[3]);
+    metrics_retire(metrics, models[2]);
+    metrics_retire(metrics, models[5]);
+    cr_assert_eq(answered(metrics, 3), 1, "nobody needs its place yet");
+    cr_assert_eq(metrics_model(metrics, "digits", 5), models[5], "it is back");
+    for (int version = METRICS_MAX_MODELS + 1; version <= METRICS_MAX_MODELS + 2; version++) {
+        models[version] = metrics_model(metrics, "digits", (uint64_t)version);
+        cr_assert_eq(models[version], models[version == METRICS_MAX_MODELS + 1 ? 3 : 2], "the one longest gone first");
+        metrics_count_request(shard, ROUTE_PREDICT, 200, REASON_OK, models[version], 1000);
+        cr_assert_eq(answered(metrics, (uint64_t)version), 1, "it begins with nothing");
+    }
+    cr_assert_eq(answered(metrics, 3), -1);
+    cr_assert_eq(answered(metrics, 2), -1);
+    cr_assert_eq(answered(metrics, 5), 1);
+    cr_assert_eq(value_of(metrics, "weir_batch_rows_sum{model=\"digits\",version=\"129\"}"), 0);
+    cr_assert_eq(
+        value_of(metrics, "weir_request_duration_seconds_count{model=\"digits\",version=\"129\",class=\"2xx\"}"), 1);
+    cr_assert_neq(metrics_model(metrics, "digits", 131), models[5]);
+    cr_assert_eq(metrics_model(metrics, "digits", 132), metrics_model(metrics, "digits", 131), "all are in use: other");
+    metrics_destroy(metrics);
+}
+
 Test(metrics, batches_and_queue_delays_have_histograms) {
     struct metrics *metrics = metrics_create(2);
     model = metrics_model(metrics, "m", 1);

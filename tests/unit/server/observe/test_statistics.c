@@ -35,6 +35,24 @@ Test(statistics, a_batchs_times_count_once_for_each_of_its_requests) {
     cr_assert_eq(statistics_read_batch(statistics, 1, 1).count, 0);
 }
 
+Test(statistics, a_tag_that_was_closed_begins_with_nothing) {
+    const struct statistics_batch batch = {.input_ns = 1, .infer_ns = 20, .output_ns = 3};
+    statistics_add_batch(statistics, 1, 8, &batch);
+    statistics_add_request(statistics, 1, &(struct statistics_request){.is_good = true, .whole_ns = 5, .queue_ns = 1});
+    statistics_add_request(statistics, 1, &(struct statistics_request){.whole_ns = 7});
+    statistics_close(statistics, 1);
+    statistics_close(statistics, 0); /* was never open */
+    statistics_close(statistics, 7);
+    statistics_open(statistics, 1);
+    struct statistics_totals totals = statistics_read(statistics, 1);
+    cr_assert(totals.rows == 0 && totals.executions == 0 && totals.last_unix_ms == 0);
+    cr_assert(totals.success.count == 0 && totals.success.ns == 0 && totals.fail.count == 0 && totals.queue.ns == 0);
+    cr_assert_eq(statistics_read_batch(statistics, 1, 8).count, 0);
+    statistics_add_batch(statistics, 1, 8, &batch);
+    statistics_open(statistics, 1); /* its like, loaded beside it */
+    cr_assert_eq(statistics_read(statistics, 1).executions, 1);
+}
+
 Test(statistics, a_request_that_failed_moves_nothing_else) {
     statistics_add_request(statistics, 1, &(struct statistics_request){.whole_ns = 7, .infer_ns = 9});
     struct statistics_totals totals = statistics_read(statistics, 1);
