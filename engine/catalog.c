@@ -2,7 +2,6 @@
 
 #include <errno.h>
 #include <fcntl.h>
-#include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -13,7 +12,6 @@
 #include "engine/catalog/parts.h"
 #include "engine/clock.h"
 #include "engine/engine.h"
-#include "engine/model/traffic.h"
 #include "engine/thread.h"
 
 enum { TICK_MS = 50, ALARM_TICK_MS = 5, REST_PARTS = 20 };

@@ -1,6 +1,5 @@
 /* The service's models: opens the catalog as the configuration says, and tells in the log what it does. */
 #include <inttypes.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>

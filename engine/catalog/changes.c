@@ -1,7 +1,6 @@
 /* What operators order, and what rollouts decide. */
 #include <inttypes.h>
 #include <stdio.h>
-#include <string.h>
 
 #include "engine/catalog/parts.h"
 #include "engine/catalog/plan_of.h"
@@ -318,7 +317,8 @@ static enum weir_status quick(struct catalog *catalog, struct catalog_model *mod
         return WEIR_OK;
     }
     if (!rollout_is_on(model->rollout) || !state)
-        return weir_fail(&order->error, WEIR_CONFLICT, "no rollout of %s is under way", model->name);
+        return weir_fail(&order->error, WEIR_CONFLICT, "no rollout of %s is under way%s", model->name,
+                         state_rollout(catalog, model) ? " yet: it waits for its versions" : "");
     if (order->version != 0 && order->version != model->rollout->plan.candidate)
         return weir_fail(&order->error, WEIR_CONFLICT, "the rollout under way is of version %" PRIu64 " of %s",
                          model->rollout->plan.candidate, model->name);

@@ -1,7 +1,6 @@
 #include "engine/catalog/plan_of.h"
 
 #include <math.h>
-#include <stdio.h>
 #include <string.h>
 
 static const char *const action_texts[] = {

@@ -1,5 +1,4 @@
 /* What requests ask of the catalog. */
-#include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
 

@@ -1,8 +1,6 @@
 /* Pictures of models for operators. */
-#include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 
 #include "engine/catalog/parts.h"
 #include "engine/engine.h"

@@ -3,7 +3,6 @@
 #ifndef WEIR_ENGINE_MODEL_ROLLOUT_FILE_H
 #define WEIR_ENGINE_MODEL_ROLLOUT_FILE_H
 
-#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 

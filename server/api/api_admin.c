@@ -1,6 +1,5 @@
 /* /admin: models, their versions and rollouts. What changes something is an order that the catalog's threads run. */
 #include <cjson/cJSON.h>
-#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

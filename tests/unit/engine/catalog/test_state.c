@@ -122,6 +122,8 @@ Test(state, a_rollout_waits_for_a_candidate_that_may_still_come) {
     cr_assert_eq(view().candidate, 0);
     cr_assert_eq(catalog_case_order(&test, CATALOG_PROMOTE, 3), WEIR_CONFLICT, "%s", test.order.text);
     cr_assert_eq(start(3, "10%"), WEIR_CONFLICT, "%s", test.order.text);
+    cr_assert_eq(catalog_case_order(&test, CATALOG_PAUSE, 0), WEIR_CONFLICT);
+    cr_assert_not_null(strstr(test.order.error.text, "it waits for its versions"), "%s", test.order.error.text);
     cr_assert_eq(start(2, "10%, 100% for 1h"), WEIR_OK, "the same: %s", test.order.error.text);
     spoil_samples(false);
     while (view().candidate != 2)
