@@ -1,55 +1,21 @@
-#include <criterion/criterion.h>
-#include <pthread.h>
+#include "tests/unit/engine/batch/batcher_case.h"
 
-#include "engine/batch/batcher.h"
-#include "engine/clock.h"
-#include "engine/model/cost_table.h"
-#include "engine/model/model.h"
-#include "tests/fakes/fake_job.h"
-#include "tests/fakes/fake_version.h"
-
-enum { ROWS = 8 };
-
-static struct batcher *batcher;
-static struct batch batch;
-static struct weir_error err;
-
-static void setup(void) {
-    batcher = batcher_create(&(struct batcher_options){.batch_rows = ROWS});
-    cr_assert_not_null(batcher);
-    cr_assert_eq(batch_init(&batch, ROWS, &err), WEIR_OK);
-}
-
-static void teardown(void) {
-    batcher_destroy(batcher);
-    batch_release(&batch);
-}
-
-TestSuite(batcher, .init = setup, .fini = teardown);
-
-static void add(struct fake_job *fake) {
-    cr_assert_eq(batcher_add(batcher, &fake->job, clock_now_ns(), &err), WEIR_OK);
-}
-
-static int end(void) {
-    return batcher_end(batcher, &batch, clock_now_ns());
-}
+TestSuite(batcher, .init = batcher_case_begin, .fini = batcher_case_end);
 
 /* Runs or drops what is still queued. */
 static void end_all(void) {
     do {
         end();
         batcher_end_dropped(&batch, clock_now_ns());
-    } while (batcher_take(batcher, 0, &batch, false) || batch.dropped);
+    } while (take() || batch.dropped);
 }
 
 Test(batcher, jobs_leave_in_the_order_they_came) {
     struct fake_job jobs[3];
     for (int i = 0; i < 3; i++) {
-        fake_job_init(&jobs[i], 2, 0);
-        add(&jobs[i]);
+        add_rows(&jobs[i], 2);
     }
-    cr_assert(batcher_take(batcher, 0, &batch, false));
+    cr_assert(take());
     cr_assert_eq(batch.part_count, 3);
     cr_assert_eq(batch.rows, 6);
     for (uint32_t i = 0; i < 3; i++)
@@ -65,15 +31,14 @@ Test(batcher, jobs_leave_in_the_order_they_came) {
 Test(batcher, a_batch_never_has_more_rows_than_its_limit) {
     struct fake_job jobs[2];
     for (int i = 0; i < 2; i++) {
-        fake_job_init(&jobs[i], 5, 0);
-        add(&jobs[i]);
+        add_rows(&jobs[i], 5);
     }
-    cr_assert(batcher_take(batcher, 0, &batch, false));
+    cr_assert(take());
     cr_assert_eq(batch.rows, ROWS);
     cr_assert_eq(batch.parts[1].rows, 3);
     cr_assert_eq(end(), 1, "the first job is complete, the second is not");
     cr_assert_eq(atomic_load(&jobs[1].done_calls), 0);
-    cr_assert(batcher_take(batcher, 0, &batch, false));
+    cr_assert(take());
     cr_assert_eq(batch.rows, 2);
     cr_assert_eq(batch.parts[0].first_row, 3);
     cr_assert_eq(end(), 1);
@@ -82,10 +47,9 @@ Test(batcher, a_batch_never_has_more_rows_than_its_limit) {
 
 Test(batcher, a_job_larger_than_a_batch_is_split_and_joined) {
     struct fake_job job;
-    fake_job_init(&job, 20, 0);
-    add(&job);
+    add_rows(&job, 20);
     uint32_t rows[3] = {0}, n = 0;
-    while (batcher_take(batcher, 0, &batch, false)) {
+    while (take()) {
         cr_assert_eq(atomic_load(&job.done_calls), 0);
         cr_assert_lt(n, 3);
         rows[n++] = batch.rows;
@@ -99,11 +63,10 @@ Test(batcher, a_job_larger_than_a_batch_is_split_and_joined) {
 Test(batcher, forty_single_rows_make_five_batches_of_eight) {
     struct fake_job jobs[40];
     for (int i = 0; i < 40; i++) {
-        fake_job_init(&jobs[i], 1, 0);
-        add(&jobs[i]);
+        add_rows(&jobs[i], 1);
     }
     int batches = 0;
-    for (; batcher_take(batcher, 0, &batch, false); batches++) {
+    for (; take(); batches++) {
         cr_assert_eq(batch.rows, 8);
         end();
     }
@@ -117,12 +80,12 @@ Test(batcher, only_jobs_of_one_version_share_a_batch) {
         jobs[i].job.version = fake_version(i % 2);
         add(&jobs[i]);
     }
-    cr_assert(batcher_take(batcher, 0, &batch, false));
+    cr_assert(take());
     cr_assert_eq(batch.part_count, 2);
     cr_assert_eq(batch.parts[0].job, &jobs[0].job);
     cr_assert_eq(batch.parts[1].job, &jobs[2].job);
     end();
-    cr_assert(batcher_take(batcher, 0, &batch, false));
+    cr_assert(take());
     cr_assert_eq(batch.parts[0].job, &jobs[1].job);
     end();
 }
@@ -136,7 +99,7 @@ Test(batcher, only_jobs_of_the_same_free_sizes_share_a_batch) {
         add(&jobs[i]);
     }
     for (int turn = 0; turn < 2; turn++) {
-        cr_assert(batcher_take(batcher, 0, &batch, false));
+        cr_assert(take());
         cr_assert_eq(batch.part_count, 2);
         cr_assert_eq(batch.dims.free[0], 10 + turn);
         cr_assert_eq(batch.parts[0].job, &jobs[turn].job);
@@ -153,7 +116,7 @@ Test(batcher, a_version_with_a_smaller_batch_gets_it) {
         add(&jobs[i]);
     }
     for (int i = 0; i < 3; i++) {
-        cr_assert(batcher_take(batcher, 0, &batch, false));
+        cr_assert(take());
         cr_assert_eq(batch.rows, 1);
         end();
     }
@@ -166,7 +129,7 @@ Test(batcher, a_late_job_is_dropped_before_it_costs_anything) {
     fake_job_init(&timely, 1, 0);
     add(&late);
     add(&timely);
-    cr_assert(batcher_take(batcher, 0, &batch, false));
+    cr_assert(take());
     cr_assert_eq(batch.rows, 1);
     cr_assert_eq(batch.parts[0].job, &timely.job);
     cr_assert_eq(batcher_end_dropped(&batch, clock_now_ns()), 1);
@@ -187,7 +150,7 @@ Test(batcher, a_cancelled_job_in_the_queue_goes_back_at_once) {
     batcher_load(batcher, &load);
     cr_assert_eq(load.queued_jobs, 1);
     cr_assert_eq(load.queued_rows, 3);
-    cr_assert(batcher_take(batcher, 0, &batch, false));
+    cr_assert(take());
     cr_assert_eq(batch.parts[0].job, &b.job);
     end();
     cr_assert_eq(atomic_load(&a.done_calls), 0, "it came back from the cancel, not through done");
@@ -195,9 +158,8 @@ Test(batcher, a_cancelled_job_in_the_queue_goes_back_at_once) {
 
 Test(batcher, a_cancelled_job_on_the_device_comes_back_through_done) {
     struct fake_job job;
-    fake_job_init(&job, 1, 0);
-    add(&job);
-    cr_assert(batcher_take(batcher, 0, &batch, false));
+    add_rows(&job, 1);
+    cr_assert(take());
     cr_assert_not(batcher_cancel(batcher, &job.job));
     end();
     cr_assert_eq(atomic_load(&job.done_calls), 1);
@@ -206,9 +168,8 @@ Test(batcher, a_cancelled_job_on_the_device_comes_back_through_done) {
 Test(batcher, the_rest_of_a_cancelled_split_job_is_not_computed) {
     struct fake_job job;
     struct batcher_load load;
-    fake_job_init(&job, 20, 0);
-    add(&job);
-    cr_assert(batcher_take(batcher, 0, &batch, false));
+    add_rows(&job, 20);
+    cr_assert(take());
     cr_assert_not(batcher_cancel(batcher, &job.job));
     batcher_load(batcher, &load);
     cr_assert_eq(load.queued_rows, 0);
@@ -220,13 +181,12 @@ Test(batcher, the_rest_of_a_cancelled_split_job_is_not_computed) {
 
 Test(batcher, a_failed_part_ends_the_whole_job) {
     struct fake_job job;
-    fake_job_init(&job, 20, 0);
-    add(&job);
-    cr_assert(batcher_take(batcher, 0, &batch, false));
+    add_rows(&job, 20);
+    cr_assert(take());
     batch.parts[0].status = WEIR_DEVICE;
     cr_assert_eq(end(), 1);
     cr_assert_eq(job.job.status, WEIR_DEVICE);
-    cr_assert_not(batcher_take(batcher, 0, &batch, false));
+    cr_assert_not(take());
 }
 
 Test(batcher, nothing_is_taken_after_the_stop) {
@@ -277,8 +237,7 @@ Test(batcher, a_full_batch_does_not_wait) {
     struct fake_job jobs[ROWS];
     batcher_set_delays(batcher, 3600 * CLOCK_NS_PER_S, 0);
     for (int i = 0; i < ROWS; i++) {
-        fake_job_init(&jobs[i], 1, 0);
-        add(&jobs[i]);
+        add_rows(&jobs[i], 1);
     }
     batcher_publish(batcher);
     cr_assert(batcher_take(batcher, 0, &batch, true));
@@ -288,10 +247,7 @@ Test(batcher, a_full_batch_does_not_wait) {
 
 /* t(rows) = 2 ms + 1 ms * rows; a full batch of eight takes 10 ms. */
 static void learn_costs(void) {
-    struct cost_table *costs = version_costs(fake_version(0), 0);
-    cost_table_init(costs, ROWS);
-    cost_table_learn(costs, &(struct tensor_dims){.rows = 1}, 3 * CLOCK_NS_PER_MS);
-    cost_table_learn(costs, &(struct tensor_dims){.rows = ROWS}, 10 * CLOCK_NS_PER_MS);
+    batcher_case_learn(3 * CLOCK_NS_PER_MS, 10 * CLOCK_NS_PER_MS);
 }
 
 static enum weir_status try(struct fake_job *fake, int64_t left_ms) {
@@ -308,7 +264,7 @@ Test(batcher, a_job_that_cannot_be_in_time_is_refused) {
     cr_assert_eq(try(&soon, 5), WEIR_TOO_LATE, "ten milliseconds do not fit into five");
     cr_assert_eq(try(&later, 1000), WEIR_OK);
     cr_assert_gt(later.job.expected_ns, later.job.submitted_ns);
-    cr_assert(batcher_take(batcher, 0, &batch, false));
+    cr_assert(take());
     cr_assert_eq(batch.rows, ROWS, "what was refused has no influence on the batches");
     end();
 }
@@ -327,7 +283,7 @@ Test(batcher, a_long_queue_refuses_low_first_then_normal_then_high) {
         /* The wait for a turn is ten milliseconds for each batch ahead; the target of normal is three batches. */
         cr_assert_eq(count, most[order[p]] + 1, "%d batches queued after priority %d", count, (int)order[p]);
     }
-    while (batcher_take(batcher, 0, &batch, false))
+    while (take())
         end();
 }
 
@@ -339,7 +295,7 @@ Test(batcher, an_idle_device_tries_sizes_that_nothing_is_known_of_and_a_busy_one
     first.job.dims.free_count = second.job.dims.free_count = 1; /* of size 0 */
     cr_assert_eq(try(&first, 5), WEIR_OK, "ten milliseconds are those of other sizes");
     cr_assert_eq(try(&second, 5), WEIR_TOO_LATE);
-    cr_assert(batcher_take(batcher, 0, &batch, false), "it runs although it is expected late");
+    cr_assert(take(), "it runs although it is expected late");
     end_all();
 }
 
@@ -350,7 +306,7 @@ Test(batcher, of_many_refused_jobs_an_idle_device_tries_one) {
     for (learn_costs(); try(&job, 5) == WEIR_TOO_LATE && refused < 100; refused++)
         continue;
     cr_assert_eq(refused, 8);
-    cr_assert(batcher_take(batcher, 0, &batch, false));
+    cr_assert(take());
     end_all();
 }
 
@@ -360,7 +316,7 @@ Test(batcher, a_job_that_became_late_in_the_queue_is_not_computed) {
     fake_job_init(&job, ROWS, 0);
     cr_assert_eq(try(&job, 1000), WEIR_OK);
     job.job.deadline_ns = clock_now_ns() + 5 * CLOCK_NS_PER_MS; /* as if it had waited */
-    cr_assert_not(batcher_take(batcher, 0, &batch, false));
+    cr_assert_not(take());
     cr_assert_eq(batcher_end_dropped(&batch, clock_now_ns()), 1);
     cr_assert_eq(job.job.status, WEIR_TOO_LATE);
     cr_assert_eq(job.job.started_ns, 0);
@@ -374,7 +330,7 @@ Test(batcher, short_deadlines_make_smaller_batches) {
         cr_assert_eq(try(&jobs[i], 21), WEIR_OK);
         jobs[i].job.deadline_ns = INT64_MAX;
     }
-    cr_assert(batcher_take(batcher, 0, &batch, false));
+    cr_assert(take());
     cr_assert_leq(batch.rows, 5, "7 ms, a third of the deadlines, is a batch of five");
     end_all();
 }
@@ -388,7 +344,7 @@ Test(batcher, fifo_refuses_nothing) {
         fake_job_init(&jobs[i], ROWS, 0);
         cr_assert_eq(try(&jobs[i], 50), WEIR_OK);
     }
-    while (batcher_take(batcher, 0, &batch, false))
+    while (take())
         end();
     batcher_end_dropped(&batch, clock_now_ns());
 }
@@ -398,7 +354,7 @@ Test(batcher, it_learns_what_batches_take) {
     fake_job_init(&job, ROWS, 0);
     cost_table_init(version_costs(fake_version(0), 0), ROWS);
     add(&job);
-    cr_assert(batcher_take(batcher, 0, &batch, false));
+    cr_assert(take());
     cr_assert_eq(batcher_end(batcher, &batch, batch.taken_ns + 7 * CLOCK_NS_PER_MS), 1);
     struct cost_model costs = batcher_costs(batcher, fake_version(0), 0);
     cr_assert_eq(cost_model_predict(&costs, ROWS), 7 * CLOCK_NS_PER_MS);
@@ -409,7 +365,7 @@ Test(batcher, what_the_device_needed_to_prepare_for_new_sizes_is_not_learned) {
     fake_job_init(&job, ROWS, 0);
     cost_table_init(version_costs(fake_version(0), 0), ROWS);
     add(&job);
-    cr_assert(batcher_take(batcher, 0, &batch, false));
+    cr_assert(take());
     batch.begin_ns = 5 * CLOCK_NS_PER_MS;
     cr_assert_eq(batcher_end(batcher, &batch, batch.taken_ns + 7 * CLOCK_NS_PER_MS), 1);
     struct cost_model costs = batcher_costs(batcher, fake_version(0), 0);
@@ -424,7 +380,7 @@ Test(batcher, free_sizes_have_costs_of_their_own) {
         jobs[i].job.dims.free_count = 1;
         jobs[i].job.dims.free[0] = i == 0 ? 8 : 512;
         add(&jobs[i]);
-        cr_assert(batcher_take(batcher, 0, &batch, false));
+        cr_assert(take());
         batcher_end(batcher, &batch, batch.taken_ns + (i == 0 ? 1 : 50) * CLOCK_NS_PER_MS);
     }
     const struct cost_table *costs = version_costs(fake_version(0), 0);
@@ -436,18 +392,16 @@ Test(batcher, free_sizes_have_costs_of_their_own) {
 Test(batcher, a_failed_job_carries_the_words_of_its_batch) {
     struct fake_job jobs[2];
     for (int i = 0; i < 2; i++) {
-        fake_job_init(&jobs[i], 1, 0);
-        add(&jobs[i]);
+        add_rows(&jobs[i], 1);
     }
-    cr_assert(batcher_take(batcher, 0, &batch, false));
+    cr_assert(take());
     batch.parts[0].status = weir_fail(&batch.error, WEIR_INVALID, "node 3 does not take 13");
     batch.parts[1].status = WEIR_NO_MEMORY;
     cr_assert_eq(end(), 2);
     cr_assert_str_eq(jobs[0].job.error.text, "node 3 does not take 13");
     cr_assert_str_eq(jobs[1].job.error.text, "out of memory");
-    fake_job_init(&jobs[0], 1, 0);
-    add(&jobs[0]);
-    cr_assert(batcher_take(batcher, 0, &batch, false));
+    add_rows(&jobs[0], 1);
+    cr_assert(take());
     cr_assert_eq(batch.error.status, WEIR_OK, "the next batch begins anew");
     end();
     cr_assert_eq(jobs[0].job.status, WEIR_OK);
@@ -456,9 +410,8 @@ Test(batcher, a_failed_job_carries_the_words_of_its_batch) {
 Test(batcher, the_load_tells_how_old_the_running_batch_is) {
     struct fake_job job;
     struct batcher_load load;
-    fake_job_init(&job, 1, 0);
-    add(&job);
-    cr_assert(batcher_take(batcher, 0, &batch, false));
+    add_rows(&job, 1);
+    cr_assert(take());
     batcher_load(batcher, &load);
     cr_assert_eq(load.oldest_taken_ns, batch.taken_ns);
     end();
@@ -469,22 +422,20 @@ Test(batcher, the_load_tells_how_old_the_running_batch_is) {
 Test(batcher, a_long_job_lets_the_short_ones_take_turns) {
     struct fake_job large, small[2];
     cost_table_init(version_costs(fake_version(0), 0), ROWS);
-    fake_job_init(&large, 5 * ROWS, 0);
-    add(&large);
-    cr_assert(batcher_take(batcher, 0, &batch, false));
+    add_rows(&large, 5 * ROWS);
+    cr_assert(take());
     for (int i = 0; i < 2; i++) {
-        fake_job_init(&small[i], 1, 0);
-        add(&small[i]);
+        add_rows(&small[i], 1);
     }
     end();
     int batches = 0;
     while (atomic_load(&small[0].done_calls) == 0 || atomic_load(&small[1].done_calls) == 0) {
-        cr_assert(batcher_take(batcher, 0, &batch, false));
+        cr_assert(take());
         end();
         batches++;
     }
     cr_assert_leq(batches, 2, "they wait for one turn of the large job, not for all of it");
-    while (batcher_take(batcher, 0, &batch, false))
+    while (take())
         end();
     cr_assert_eq(atomic_load(&large.done_calls), 1);
     cr_assert_eq(large.job.status, WEIR_OK);

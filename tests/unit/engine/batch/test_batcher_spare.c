@@ -1,40 +1,7 @@
 /* The batcher's jobs for devices that have nothing else to do, and those that run alone. */
-#include <criterion/criterion.h>
-#include <pthread.h>
+#include "tests/unit/engine/batch/batcher_case.h"
 
-#include "engine/batch/batcher.h"
-#include "engine/clock.h"
-#include "engine/model/cost_table.h"
-#include "engine/model/model.h"
-#include "tests/fakes/fake_job.h"
-#include "tests/fakes/fake_version.h"
-
-enum { ROWS = 8 };
-
-static struct batcher *batcher;
-static struct batch batch;
-static struct weir_error err;
-
-static void setup(void) {
-    batcher = batcher_create(&(struct batcher_options){.batch_rows = ROWS});
-    cr_assert_not_null(batcher);
-    cr_assert_eq(batch_init(&batch, ROWS, &err), WEIR_OK);
-}
-
-static void teardown(void) {
-    batcher_destroy(batcher);
-    batch_release(&batch);
-}
-
-TestSuite(batcher_spare, .init = setup, .fini = teardown);
-
-static void add(struct fake_job *fake) {
-    cr_assert_eq(batcher_add(batcher, &fake->job, clock_now_ns(), &err), WEIR_OK);
-}
-
-static int end(void) {
-    return batcher_end(batcher, &batch, clock_now_ns());
-}
+TestSuite(batcher_spare, .init = batcher_case_begin, .fini = batcher_case_end);
 
 /* One that is old enough not to wait for others. */
 static enum weir_status add_spare(struct fake_job *fake, int64_t join_ns) {
@@ -48,17 +15,6 @@ static void add_copies(struct fake_job *fakes, int count, int64_t now_ns) {
     }
 }
 
-static void learn_costs(int64_t one_ns, int64_t all_ns) {
-    struct cost_table *costs = version_costs(fake_version(0), 0);
-    cost_table_init(costs, ROWS);
-    cost_table_learn(costs, &(struct tensor_dims){.rows = 1}, one_ns);
-    cost_table_learn(costs, &(struct tensor_dims){.rows = ROWS}, all_ns);
-}
-
-static bool take(void) {
-    return batcher_take(batcher, 0, &batch, false);
-}
-
 Test(batcher_spare, spare_jobs_run_after_all_others) {
     struct fake_job spare[2], jobs[2];
     for (int i = 0; i < 2; i++) {
@@ -67,7 +23,7 @@ Test(batcher_spare, spare_jobs_run_after_all_others) {
         cr_assert_eq(add_spare(&spare[i], INT64_MAX), WEIR_OK);
         add(&jobs[i]);
     }
-    cr_assert(batcher_take(batcher, 0, &batch, false));
+    cr_assert(take());
     cr_assert_eq(batch.part_count, 2);
     cr_assert_eq(batch.parts[0].job, &jobs[0].job);
     end();
@@ -91,7 +47,7 @@ Test(batcher_spare, copies_run_alone_while_nothing_is_known_of_costs) {
 Test(batcher_spare, copies_gather_until_they_are_many) {
     struct fake_job copies[16];
     int64_t soon_ns = clock_now_ns() + CLOCK_NS_PER_S;
-    learn_costs(10 * CLOCK_NS_PER_US, 15 * CLOCK_NS_PER_US);
+    batcher_case_learn(10 * CLOCK_NS_PER_US, 15 * CLOCK_NS_PER_US);
     add_copies(copies, 15, soon_ns);
     cr_assert_not(take());
     add_copies(&copies[15], 1, soon_ns);
@@ -107,7 +63,7 @@ Test(batcher_spare, copies_gather_until_they_are_many) {
 
 Test(batcher_spare, copies_that_are_old_do_not_wait_for_more) {
     struct fake_job copies[3];
-    learn_costs(10 * CLOCK_NS_PER_US, 15 * CLOCK_NS_PER_US);
+    batcher_case_learn(10 * CLOCK_NS_PER_US, 15 * CLOCK_NS_PER_US);
     add_copies(copies, 1, clock_now_ns() - CLOCK_NS_PER_S);
     add_copies(&copies[1], 2, clock_now_ns() + CLOCK_NS_PER_S);
     cr_assert(take());
@@ -117,7 +73,7 @@ Test(batcher_spare, copies_that_are_old_do_not_wait_for_more) {
 
 Test(batcher_spare, a_batch_of_copies_takes_no_longer_than_two_of_one_row) {
     struct fake_job copies[ROWS];
-    learn_costs(10 * CLOCK_NS_PER_US, 45 * CLOCK_NS_PER_US); /* 5 us, and 5 for each row */
+    batcher_case_learn(10 * CLOCK_NS_PER_US, 45 * CLOCK_NS_PER_US); /* 5 us, and 5 for each row */
     add_copies(copies, ROWS, clock_now_ns() - CLOCK_NS_PER_S);
     cr_assert(take());
     cr_assert(batch.rows == 2 || batch.rows == 3, "%u", batch.rows);
@@ -127,7 +83,7 @@ Test(batcher_spare, a_batch_of_copies_takes_no_longer_than_two_of_one_row) {
 
 Test(batcher_spare, a_sample_runs_alone_and_at_once) {
     struct fake_job copy, sample;
-    learn_costs(10 * CLOCK_NS_PER_US, 100 * CLOCK_NS_PER_MS);
+    batcher_case_learn(10 * CLOCK_NS_PER_US, 100 * CLOCK_NS_PER_MS);
     add_copies(&copy, 1, clock_now_ns() + CLOCK_NS_PER_S);
     fake_job_init(&sample, ROWS, 0);
     cr_assert_eq(batcher_add_spare(batcher, &sample.job, clock_now_ns(), INT64_MAX - 1, &err), WEIR_OK);
@@ -166,7 +122,7 @@ Test(batcher_spare, a_spare_job_waits_while_the_device_has_a_batch) {
     fake_job_init(&spare, 1, 0);
     add(&job);
     cr_assert_eq(add_spare(&spare, INT64_MAX), WEIR_OK);
-    cr_assert(batcher_take(batcher, 0, &batch, false));
+    cr_assert(take());
     cr_assert_not(batcher_take(batcher, 0, &second, false));
     end();
     cr_assert(batcher_take(batcher, 0, &second, false));
@@ -180,7 +136,7 @@ Test(batcher_spare, a_spare_job_joins_the_queue_when_its_time_has_come) {
     fake_job_init(&spare, 1, 0);
     cr_assert_eq(add_spare(&spare, clock_now_ns()), WEIR_OK);
     add(&first);
-    cr_assert(batcher_take(batcher, 0, &batch, false));
+    cr_assert(take());
     cr_assert_eq(batch.part_count, 2);
     end();
 }
@@ -221,7 +177,7 @@ Test(batcher_spare, jobs_with_an_input_that_their_rows_share_run_alone) {
         add(&jobs[i]);
     }
     for (int i = 0; i < 3; i++) {
-        cr_assert(batcher_take(batcher, 0, &batch, false));
+        cr_assert(take());
         cr_assert_eq(batch.part_count, 1);
         cr_assert_eq(batch.rows, 2);
         end();
