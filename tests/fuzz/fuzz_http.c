@@ -3,21 +3,14 @@
  * 1. the verdict on a message (code, or where its head and body end) does not depend on how the bytes were split;
  * 2. what the gate accepts, llhttp in strict mode accepts, with the same length, coding and end;
  * 3. an accepted message begins exactly once and ends exactly once. */
-#include <stdint.h>
-#include <stdlib.h>
-#include <string.h>
-
 #include <llhttp.h>
 
 #include "server/http/framing.h"
+#include "tests/fuzz/fuzz.h"
 
 _Static_assert(LLHTTP_STRICT_MODE == 1, "llhttp must be compiled in strict mode");
 
-#define REQUIRE(condition)                                                                                             \
-    do {                                                                                                               \
-        if (!(condition))                                                                                              \
-            abort();                                                                                                   \
-    } while (0)
+#define REQUIRE(condition) require(condition, #condition)
 
 struct verdict {
     enum framing_progress progress;

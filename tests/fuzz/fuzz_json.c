@@ -2,77 +2,8 @@
  * must be written, by rows and by columns, and read again as the same bits. The first two bytes of the input choose the
  * inputs' types and shapes, how the body is cut and whether it is /predict's or V1's; the rest is the body. usage:
  * fuzz_json tests/fuzz/corpus/json   (libFuzzer) */
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
-#include "engine/utf8.h"
-#include "server/codec/codec.h"
 #include "server/codec/json_answer.h"
-
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
-
-struct outcome {
-    enum weir_status status;
-    struct weir_error err;
-    struct decoded decoded;
-};
-
-static void require(bool holds, const char *what, const struct outcome *one, const struct outcome *other) {
-    if (holds)
-        return;
-    fprintf(stderr, "fuzz_json: %s\n  %s\n  %s\n", what, one->status ? one->err.text : "ok",
-            other->status ? other->err.text : "ok");
-    abort();
-}
-
-/* The next piece's size, from a counter that the input seeds. */
-static size_t next_size(uint32_t *seed, size_t left) {
-    *seed = *seed * 1664525 + 1013904223; /* Numerical Recipes' constants */
-    size_t most = *seed >> 31 ? 4 : 100;
-    size_t size = (*seed >> 16) % most;
-    return size < left ? size : left;
-}
-
-static struct outcome decode(enum codec_format format, const struct signature *signature, const char *body, size_t size,
-                             bool whole, uint32_t seed) {
-    struct outcome outcome = {.status = WEIR_OK};
-    /* Whole bodies come announced, cut ones come chunked. */
-    struct decoder_options options = {
-        .format = format, .signature = signature, .body_bytes = whole ? size : 0, .max_rows = 50};
-    struct decoder *decoder;
-    if (decoder_open(&options, &decoder, &outcome.err) != WEIR_OK)
-        abort();
-    for (size_t at = 0; at < size && outcome.status == WEIR_OK;) {
-        size_t piece_size = whole ? size : next_size(&seed, size - at);
-        char *piece = malloc(piece_size + (piece_size == 0)); /* its own block: a step past it is seen */
-        memcpy(piece, body + at, piece_size);
-        outcome.status = decoder_feed(decoder, piece, piece_size, &outcome.err);
-        free(piece);
-        at += piece_size;
-    }
-    if (outcome.status == WEIR_OK)
-        outcome.status = decoder_finish(decoder, &outcome.decoded, &outcome.err);
-    decoder_close(decoder);
-    return outcome;
-}
-
-/* Bytes of an input's tensor. */
-static size_t bytes_of(const struct signature *signature, const struct outcome *outcome, int input) {
-    bool has_rows = signature->inputs[input].batch_axis >= 0;
-    return (has_rows ? outcome->decoded.dims.rows : 1) * outcome->decoded.inputs[input].row_bytes;
-}
-
-static void require_same(const struct signature *signature, const struct outcome *one, const struct outcome *other,
-                         const char *what) {
-    require(one->decoded.dims.rows == other->decoded.dims.rows && one->decoded.dims.rows > 0, what, one, other);
-    require(tensor_dims_share(&one->decoded.dims, &other->decoded.dims), what, one, other);
-    for (int i = 0; i < signature->input_count; i++) {
-        size_t bytes = bytes_of(signature, one, i);
-        require(bytes == bytes_of(signature, other, i), what, one, other);
-        require(memcmp(one->decoded.inputs[i].data, other->decoded.inputs[i].data, bytes) == 0, what, one, other);
-    }
-}
+#include "tests/fuzz/fuzz_codec.h"
 
 /* Reads an answer again as a body, its head being "{\"predictions\"" or "{\"outputs\"". */
 static void check_again(const struct signature *signature, const struct outcome *first, const struct bytes *answer,
@@ -80,10 +11,7 @@ static void check_again(const struct signature *signature, const struct outcome 
     struct bytes body = {0};
     bytes_text(&body, head);
     bytes_append(&body, answer->data + head_size, answer->size - head_size);
-    struct outcome again = decode(CODEC_V1, signature, body.data, body.size, true, 0);
-    require(again.status == WEIR_OK, "written rows are not read", first, &again);
-    require_same(signature, first, &again, "written rows are read as other rows");
-    decoded_release(&again.decoded, signature->input_count);
+    require_read_again(signature, first, &(struct request){.format = CODEC_V1, .body = body.data, .size = body.size});
     bytes_release(&body);
 }
 
@@ -93,13 +21,13 @@ static void check_round_trip(const struct signature *signature, const struct out
     struct bytes out = {0};
     struct outcome again = {.status = WEIR_OK};
     again.status = codec_encode(CODEC_JSON, signature, rows, first->decoded.inputs, &out, &again.err);
-    require(again.status == WEIR_OK, "rows that were read are not written", first, &again);
+    require_of(again.status == WEIR_OK, "rows that were read are not written", first, &again);
     if (signature->input_count == 1 ||
         signature->inputs[2].batch_axis >= 0) /* else the writer says more than may be read */
         check_again(signature, first, &out, strlen("{\"predictions\""), "{\"instances\"");
     out.size = 0;
     again.status = json_answer_write_columns(signature, rows, first->decoded.inputs, &out, &again.err);
-    require(again.status == WEIR_OK, "rows that were read are not written by columns", first, &again);
+    require_of(again.status == WEIR_OK, "rows that were read are not written by columns", first, &again);
     check_again(signature, first, &out, strlen("{\"outputs\""), "{\"inputs\"");
     bytes_release(&out);
 }
@@ -107,7 +35,7 @@ static void check_round_trip(const struct signature *signature, const struct out
 #define FREE(k) TENSOR_FREE(k)
 
 /* The models to choose from: one input each, or "a", "b" and "c". */
-static const struct tensor_spec models[][3] = {
+static const struct tensor_spec models[][MAX_INPUTS] = {
     {{.dtype = TENSOR_F32, .shape = {.rank = 2, .dims = {TENSOR_BATCH, 4}}}},
     {{.dtype = TENSOR_F32, .shape = {.rank = 1, .dims = {TENSOR_BATCH}}}},
     {{.dtype = TENSOR_F32, .shape = {.rank = 3, .dims = {TENSOR_BATCH, 2, 3}}}},
@@ -128,44 +56,18 @@ static const struct tensor_spec models[][3] = {
 };
 enum { MODELS = sizeof models / sizeof models[0] };
 
-static void choose_model(unsigned number, struct tensor_spec *specs, struct signature *signature) {
-    static char *const names[] = {"a", "b", "c"};
-    *signature = (struct signature){.inputs = specs, .outputs = specs, .free_count = 2};
-    for (int i = 0; i < 3; i++) {
-        specs[i] = models[(number + 2) % MODELS][i]; /* '2' is the first */
-        specs[i].name = names[i];
-        if (specs[i].shape.rank == 0)
-            break;
-        if (!tensor_spec_measure(&specs[i]))
-            abort();
-        signature->input_count = signature->output_count = i + 1;
-    }
-}
-
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
-    struct tensor_spec specs[3];
+    struct tensor_spec specs[MAX_INPUTS];
     struct signature signature;
+    struct outcome whole, pieces;
     if (size < 2)
         return 0;
-    choose_model(data[0], specs, &signature);
-    const char *body = (const char *)data + 2;
-    enum codec_format format = data[1] % 2 ? CODEC_V1 : CODEC_JSON;
-    struct outcome whole = decode(format, &signature, body, size - 2, true, 0);
-    struct outcome pieces = decode(format, &signature, body, size - 2, false, data[1]);
-
-    require(whole.status == pieces.status, "whole and pieces end differently", &whole, &pieces);
-    if (whole.status != WEIR_OK) {
-        require(strcmp(whole.err.text, pieces.err.text) == 0, "whole and pieces fail differently", &whole, &pieces);
-        for (const char *text = whole.err.text; *text;) {
-            size_t length = utf8_length(text, strlen(text));
-            require(length > 0, "an error text is not UTF-8", &whole, &pieces);
-            text += length;
-        }
+    use_model(models[(data[0] + 2) % MODELS], 2, specs, &signature); /* '2' is the first */
+    const struct request request = {
+        .format = data[1] % 2 ? CODEC_V1 : CODEC_JSON, .body = (const char *)data + 2, .size = size - 2};
+    if (!decode_both(&signature, &request, data[1], &whole, &pieces))
         return 0;
-    }
-    require_same(&signature, &whole, &pieces, "whole and pieces are not the same rows");
     check_round_trip(&signature, &whole);
-    decoded_release(&whole.decoded, signature.input_count);
-    decoded_release(&pieces.decoded, signature.input_count);
+    release_both(&signature, &whole, &pieces);
     return 0;
 }

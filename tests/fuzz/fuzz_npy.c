@@ -1,21 +1,8 @@
 /* Reads one array: what is read must be written and read again as the same type and shape, and its data must lie within
  * the file. The first byte says whether two bytes without a type are bfloat16; the rest is the file.
  * usage: fuzz_npy tests/fuzz/corpus/npy   (libFuzzer) */
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
 #include "engine/npy.h"
-#include "engine/utf8.h"
-
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
-
-static void require(bool holds, const char *what) {
-    if (holds)
-        return;
-    fprintf(stderr, "fuzz_npy: %s\n", what);
-    abort();
-}
+#include "tests/fuzz/fuzz.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
     struct npy npy, again;
@@ -27,11 +14,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
     data++;
     size--;
     if (npy_parse(data, size, two_bytes, &npy, &err) != WEIR_OK) {
-        for (const char *text = err.text; *text;) {
-            size_t length = utf8_length(text, strlen(text));
-            require(length > 0, "an error text is not UTF-8");
-            text += length;
-        }
+        require_text(err.text);
         return 0;
     }
     require(npy.head_bytes + npy.data_bytes == size, "the data does not end where the file ends");

@@ -2,34 +2,17 @@
  * the same result first and second in its batch, and nothing may be read or written outside the planned memory. usage:
  * fuzz_onnx tests/fuzz/corpus/onnx   (libFuzzer) */
 #include <math.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 
 #include "engine/device/backend.h"
 #include "engine/graph/describe.h"
 #include "engine/graph/plan_parts.h"
-#include "engine/utf8.h"
-
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+#include "tests/fuzz/fuzz.h"
 
 enum { MOST_RUN_ELEMENTS = 1 << 14 };
 
-static void require(bool holds, const char *what) {
-    if (!holds) {
-        fprintf(stderr, "fuzz_onnx: %s\n", what);
-        abort();
-    }
-}
-
 static void check_error(const struct weir_error *err) {
     require(err->status > WEIR_OK && err->status < WEIR_STATUS_COUNT, "an error without a status");
-    require(err->text[0] != 0, "an error without a text");
-    for (const char *text = err->text; *text;) {
-        size_t length = utf8_length(text, strlen(text));
-        require(length > 0, "an error text is not UTF-8");
-        text += length;
-    }
+    require_text(err->text);
 }
 
 static bool is_small(const struct plan *plan) {

@@ -1,30 +1,13 @@
 /* Reads the text of rollout.json, and the same bytes as the steps of a rollout and as a version policy: what is read
  * must be written as a text that is read again as the same, and what is refused must be told in UTF-8. usage:
  * fuzz_rollout tests/fuzz/corpus/rollout   (libFuzzer) */
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
 #include "engine/model/rollout_json.h"
 #include "engine/model/version_policy.h"
-#include "engine/utf8.h"
-
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
-
-static void require(bool holds, const char *what) {
-    if (holds)
-        return;
-    fprintf(stderr, "fuzz_rollout: %s\n", what);
-    abort();
-}
+#include "tests/fuzz/fuzz.h"
 
 static void expect_error(enum weir_status status, const struct weir_error *err) {
     require(status == WEIR_INVALID, "another error than INVALID");
-    for (const char *text = err->text; *text;) {
-        size_t length = utf8_length(text, strlen(text));
-        require(length > 0, "an error text is not UTF-8");
-        text += length;
-    }
+    require_text(err->text);
 }
 
 static void try_file(const char *text, size_t size) {
