@@ -6,20 +6,17 @@ JSON reader alone, the layers alone. All in one run, interleaved; figures are me
 with --write the section of loadtest/RESULTS.md. Exits with 1 if a goal is missed.
 """
 
-import argparse
 import json
 import pathlib
 import re
-import shlex
 import shutil
 import socket
-import sys
 import tempfile
 import time
 
 from measure import (
-    BUILD, ROOT, MeasureError, Report, Server, begin, client_run, median, program, raise_descriptor_limit, server_core_run, weir,
-    write_bodies, write_mlp,
+    BUILD, ROOT, MeasureError, Report, Server, arguments, begin, client_run, median, own_command, program,
+    raise_descriptor_limit, run_main, say, server_core_run, weir, write_bodies, write_mlp,
 )
 
 SIZES = [784, 512, 256, 10]
@@ -28,10 +25,6 @@ IDLE_CONNECTIONS = 9000
 KINDS = {"json": "application/json", "raw": "application/octet-stream"}
 KIND_TEXT = {"json": "JSON", "raw": "raw float32"}
 MIB = 1024.0 * 1024.0
-
-
-def say(text):
-    print(text, file=sys.stderr, flush=True)
 
 
 class Bench:
@@ -294,17 +287,15 @@ def measure_life(report, options, folder):
 
 
 def main():
-    parser = argparse.ArgumentParser(description=__doc__.split("\n\n")[1], usage=__doc__.split("\n")[0][7:])
+    parser = arguments(__doc__)
     parser.add_argument("--repetitions", type=int, default=5)
     parser.add_argument("--seconds", type=float, default=2.0, help="of each measurement")
     parser.add_argument("--warm-up", type=float, default=0.5)
-    parser.add_argument("--write", action="store_true", help="write the section of loadtest/RESULTS.md")
-    parser.add_argument("--quick", action="store_true", help="one short repetition, to see that it runs")
     options = parser.parse_args()
     if options.quick:
         options.repetitions, options.seconds, options.warm_up = 1, 0.5, 0.2
     begin()
-    report = Report("bench", "A prediction against the sum of its parts", shlex.join(["./dev", "bench", *sys.argv[1:]]))
+    report = Report("bench", "A prediction against the sum of its parts", own_command("bench"))
     with tempfile.TemporaryDirectory(prefix="weir-bench-") as folder:
         bench = Bench(options, pathlib.Path(folder))
         bench.run()
@@ -316,15 +307,8 @@ def main():
             % (options.repetitions, options.seconds, options.warm_up, sizes["json"], sizes["raw"])
         )
         measure_life(report, options, pathlib.Path(folder))
-    print(report.text())
-    report.save(options.write)
-    missed = report.missed()
-    print("missed goals: %s" % "; ".join(missed) if missed else "all goals met")
-    return 1 if missed else 0
+    return report.finish(options.write)
 
 
 if __name__ == "__main__":
-    try:
-        sys.exit(main())
-    except MeasureError as error:
-        sys.exit("bench: %s" % error)
+    run_main("bench", main)

@@ -7,14 +7,13 @@ for --seconds. Writes build/results/load.json, and with --write the section of l
 is missed.
 """
 
-import argparse
 import pathlib
-import shlex
-import sys
 import tempfile
 import time
 
-from measure import MeasureError, Report, begin, raise_descriptor_limit, weir, write_bodies, write_mlp
+from measure import (
+    MeasureError, Report, arguments, begin, own_command, raise_descriptor_limit, run_main, say, weir, write_bodies, write_mlp,
+)
 
 SIZES = [64, 4096, 4096, 10]
 DEADLINE_MS = 100  # what counts as a good answer; the server's own time-out keeps its default
@@ -22,10 +21,6 @@ POOL = 4000
 SUSTAINED = 0.999  # share of good answers that makes a rate sustainable
 GROWTH_BYTES = 1024 * 1024  # the noise of an allocator
 MIB = 1024.0 * 1024.0
-
-
-def say(text):
-    print(text, file=sys.stderr, flush=True)
 
 
 class Load:
@@ -127,18 +122,16 @@ class Load:
 
 
 def main():
-    parser = argparse.ArgumentParser(description=__doc__.split("\n\n")[1], usage=__doc__.split("\n")[0][7:])
+    parser = arguments(__doc__)
     parser.add_argument("--seconds", type=float, default=20.0, help="at the largest multiple")
     parser.add_argument("--times", type=lambda text: sorted(map(float, text.split(","))), default=[1, 1.4, 2, 4])
-    parser.add_argument("--write", action="store_true", help="write the section of loadtest/RESULTS.md")
-    parser.add_argument("--quick", action="store_true", help="short, to see that it runs")
     options = parser.parse_args()
     options.trial_seconds, options.step_seconds = 4.0, 5.0
     if options.quick:
         options.seconds, options.trial_seconds, options.step_seconds = 4.0, 1.0, 1.5
     begin()
     raise_descriptor_limit()
-    report = Report("load", "More than the server can take", shlex.join(["./dev", "load", *sys.argv[1:]]))
+    report = Report("load", "More than the server can take", own_command("load"))
     with tempfile.TemporaryDirectory(prefix="weir-load-") as folder:
         folder = pathlib.Path(folder)
         write_mlp(folder / "wide" / "1" / "model.onnx", SIZES)
@@ -158,15 +151,8 @@ def main():
         "timeout_ms 3000). Latencies count from when a request was due; good is a 200 within %d ms; up to %d connections."
         % (*SIZES, body_bytes, DEADLINE_MS, POOL)
     )
-    print(report.text())
-    report.save(options.write, {"runs": [{"multiple": multiple, **run} for multiple, run in load.runs]})
-    missed = report.missed()
-    print("missed goals: %s" % "; ".join(missed) if missed else "all goals met")
-    return 1 if missed else 0
+    return report.finish(options.write, {"runs": [{"multiple": multiple, **run} for multiple, run in load.runs]})
 
 
 if __name__ == "__main__":
-    try:
-        sys.exit(main())
-    except MeasureError as error:
-        sys.exit("load: %s" % error)
+    run_main("load", main)

@@ -2,6 +2,7 @@
 process, and the report. Server processes run on the first core we may use, load generators and this script on the second.
 """
 
+import argparse
 import datetime
 import http.client
 import json
@@ -420,6 +421,12 @@ class Report:
             write_section(ROOT / "loadtest" / "RESULTS.md", self.name, self.section())
             print("written: loadtest/RESULTS.md")
 
+    def finish(self, write, extra=None):
+        """Shows and saves it; returns the exit code."""
+        print("%s\n\n%s" % (self.title, self.text()))
+        self.save(write, extra)
+        return conclude(self.missed())
+
 
 def render(rows):
     """A Markdown table that reads well as plain text."""
@@ -440,10 +447,47 @@ def write_section(path, name, text):
     path.write_text("%s%s\n%s\n%s%s" % (before, begin, text.strip(), end, after), encoding="utf-8")
 
 
+def conclude(missed):
+    """Tells the goals that were missed; returns the exit code."""
+    print("missed goals:\n  %s" % "\n  ".join(missed) if missed else "all goals met")
+    return 1 if missed else 0
+
+
+def say(text):
+    print(text, file=sys.stderr, flush=True)
+
+
+def arguments(doc):
+    """A parser that knows --write and --quick. doc is the script's own text and begins with "usage: "."""
+    usage, description = doc.split("\n\n", 1)
+    parser = argparse.ArgumentParser(
+        usage=usage.removeprefix("usage: "), description=description, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--write", action="store_true", help="write the results into loadtest/RESULTS.md")
+    parser.add_argument("--quick", action="store_true", help="short, to see that it runs")
+    return parser
+
+
+def own_command(*words):
+    """How this script was called, through ./dev."""
+    return shlex.join(["./dev", *words, *sys.argv[1:]])
+
+
+def warn_if_busy():
+    if os.getloadavg()[0] > 0.7:
+        say("warning: the machine is busy (load average %.1f): figures will vary" % os.getloadavg()[0])
+
+
 def begin():
     """Moves this script to the client's core and says what may spoil the figures."""
     os.sched_setaffinity(0, {CLIENT_CORE})
     if len(CORES) < 2:
-        print("warning: one core only; server and client share it, and the goals do not apply", file=sys.stderr)
-    if os.getloadavg()[0] > 0.7:
-        print("warning: the machine is busy (load average %.1f): figures will vary" % os.getloadavg()[0], file=sys.stderr)
+        say("warning: one core only; server and client share it, and the goals do not apply")
+    warn_if_busy()
+
+
+def run_main(name, main):
+    """Ends the process as main says, or with the reason why nothing could be measured."""
+    try:
+        sys.exit(main())
+    except MeasureError as error:
+        sys.exit("%s: %s" % (name, error))

@@ -18,18 +18,15 @@ Each part writes build/results/overload-PART.json, and with --write its section 
 is missed.
 """
 
-import argparse
 import pathlib
-import shlex
-import sys
 import tempfile
 
 import overload_accounts
 import overload_curve
 import overload_delay
 import overload_parts
-from measure import MeasureError, Report, begin, raise_descriptor_limit
-from overload_tools import Bench, say
+from measure import MeasureError, Report, arguments, begin, conclude, own_command, raise_descriptor_limit, run_main, say
+from overload_tools import Bench
 
 PARTS = {
     "curve": overload_curve.curve,
@@ -50,10 +47,7 @@ def names(text):
 
 
 def read_options():
-    parser = argparse.ArgumentParser(
-        description=__doc__.split("\n\n", 1)[1], usage=__doc__.split("\n")[0][7:],
-        formatter_class=argparse.RawDescriptionHelpFormatter,
-    )
+    parser = arguments(__doc__)
     parser.add_argument("--part", type=names, default=[name for name in PARTS if name != "soak"])
     parser.add_argument("--servers", type=names, default=None, help="of the curve; the first must be weir")
     parser.add_argument("--multiples", type=lambda text: sorted(map(float, text.split(","))), default=[1, 1.4, 2, 4, 10])
@@ -61,8 +55,6 @@ def read_options():
     parser.add_argument("--hidden", type=int, default=4096, help="width of the slow model's two hidden layers")
     parser.add_argument("--minutes", type=float, default=30.0, help="of the soak")
     parser.add_argument("--requests", type=int, default=300000, help="of the accounts")
-    parser.add_argument("--write", action="store_true", help="write the sections of loadtest/RESULTS.md, and the plot")
-    parser.add_argument("--quick", action="store_true", help="short, to see that it runs")
     options = parser.parse_args()
     if options.quick:
         options.seconds, options.requests = 1.5, 20000
@@ -82,8 +74,7 @@ def main():
         for name in options.part:
             say("== %s" % name)
             part = PARTS[name]
-            command = shlex.join(["./dev", "load", "overload", *sys.argv[1:]])
-            report = Report("overload-" + name, part.__doc__.split("\n")[0], command)
+            report = Report("overload-" + name, part.__doc__.split("\n")[0], own_command("load", "overload"))
             try:
                 extra = part(bench, report)
             except MeasureError as error:
@@ -93,12 +84,8 @@ def main():
             print("%s\n\n%s" % (report.title, report.text()))
             report.save(options.write, extra)
             missed += ["%s: %s" % (name, what) for what in report.missed()]
-    print("missed goals:\n  %s" % "\n  ".join(missed) if missed else "all goals met")
-    return 1 if missed else 0
+    return conclude(missed)
 
 
 if __name__ == "__main__":
-    try:
-        sys.exit(main())
-    except MeasureError as error:
-        sys.exit("overload: %s" % error)
+    run_main("overload", main)

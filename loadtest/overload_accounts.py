@@ -5,8 +5,8 @@ import os
 import signal
 import time
 
-from measure import client_run, program, weir
-from overload_tools import say, settle_gauges
+from measure import client_run, program, say, weir
+from overload_tools import settle_gauges
 
 MIB = 1024.0 * 1024.0
 

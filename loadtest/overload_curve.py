@@ -2,9 +2,9 @@
 
 import pathlib
 
-from measure import ROOT, MeasureError, histogram_quantile, median, weir
+from measure import ROOT, MeasureError, histogram_quantile, median, say, weir
 from overload_servers import CONTESTANTS, Peer, settle
-from overload_tools import DEADLINE_MS, LONE_CONNECTIONS, admitted_late, busy, capacity_of, lost, offer, reasons_text, say
+from overload_tools import DEADLINE_MS, LONE_CONNECTIONS, admitted_late, busy, capacity_of, lost, offer, reasons_text
 from plot import Plot
 
 GOAL_SHARE, GOAL_LATE, GOAL_WASTED, GOAL_REFUSAL_MS = 0.95, 0.1, 1.0, 1.0

@@ -8,8 +8,8 @@ import socket
 import subprocess
 import time
 
-from measure import CLIENT_CORE, MeasureError, Server, load_command, median, program, weir
-from overload_tools import CLIENTS, DEADLINE_MS, LONE_CONNECTIONS, admitted_late, lost, offer, reasons_text, say
+from measure import CLIENT_CORE, MeasureError, Server, load_command, median, program, say, weir
+from overload_tools import CLIENTS, DEADLINE_MS, LONE_CONNECTIONS, admitted_late, lost, offer, reasons_text
 from replay import Arrival, Replay
 
 # ---------------------------------------------------------------- steps and bursts

@@ -1,7 +1,6 @@
 """What the parts of overload.py share: the models and bodies, and servers to try them on."""
 
 import contextlib
-import sys
 import time
 
 from measure import ROOT, MeasureError, median, pixel_texts, weir, write_mlp, write_numbered_body, write_passing_mlp
@@ -12,10 +11,6 @@ DEADLINE_MS = 100
 CLIENTS = 4000  # at most so many requests wait at one time; more arrivals find nobody to send them
 PATIENCE_MS = 10 * DEADLINE_MS  # after that a client closes its connection
 LONE_CONNECTIONS = 64
-
-
-def say(text):
-    print(text, file=sys.stderr, flush=True)
 
 
 class Bench:

@@ -10,25 +10,23 @@ What versions that come and go cost those who are being served. Parts:
 Writes build/results/versions.json, and with --write the section of loadtest/RESULTS.md. Exits with 1 if a goal is missed.
 """
 
-import argparse
 import hashlib
 import http.client
 import json
 import os
 import pathlib
 import re
-import shlex
 import shutil
 import socket
 import subprocess
-import sys
 import tempfile
 import time
 
 import numpy
 
 from measure import (
-    CLIENT_CORE, MeasureError, Report, begin, dense_layers, load_command, median, onnx_writer, weir, write_bodies, write_model,
+    CLIENT_CORE, MeasureError, Report, arguments, begin, dense_layers, load_command, median, onnx_writer, own_command, run_main,
+    say, weir, write_bodies, write_model,
 )
 
 SIZES = [784, 512, 256, 10]
@@ -36,10 +34,6 @@ SHARE = 0.6  # of the capacity
 RELOADS = 100
 PLACES = ["one core", "two cores"]
 FIRST, LATER = 100, 1000
-
-
-def say(text):
-    print(text, file=sys.stderr, flush=True)
 
 
 def quantile(values, share):
@@ -314,19 +308,17 @@ def shadow_part(bench, report, placed):
 
 
 def main():
-    parser = argparse.ArgumentParser(description=__doc__.split("\n\n")[1], usage=__doc__.split("\n")[0][7:])
+    parser = arguments(__doc__)
     parser.add_argument("--part", type=lambda text: text.split(","), default=["reload", "first", "shadow"])
     parser.add_argument("--rounds", type=int, default=9)
     parser.add_argument(
         "--real-time", action="store_true", help="loops, devices and the generator before all others: on a busy machine"
     )
-    parser.add_argument("--write", action="store_true", help="write the section of loadtest/RESULTS.md")
-    parser.add_argument("--quick", action="store_true", help="short, to see that it runs")
     options = parser.parse_args()
     options.reloads = 10 if options.quick else RELOADS
     options.rounds = 1 if options.quick else options.rounds
     begin()
-    report = Report("versions", "Versions that come and go", shlex.join(["./dev", "bench", "versions", *sys.argv[1:]]))
+    report = Report("versions", "Versions that come and go", own_command("bench", "versions"))
     with tempfile.TemporaryDirectory(prefix="weir-versions-") as folder:
         bench = Bench(folder, options)
         for part in options.part:
@@ -350,15 +342,8 @@ def main():
             "The machine was busy with other work, so the generator and the server's loops and devices had real-time priority; "
             "loader and rollouts had not. What the loader takes of a core that serving needs is not in these figures."
         )
-    print(report.text())
-    report.save(options.write)
-    missed = report.missed()
-    print("missed goals: %s" % "; ".join(missed) if missed else "all goals met")
-    return 1 if missed else 0
+    return report.finish(options.write)
 
 
 if __name__ == "__main__":
-    try:
-        sys.exit(main())
-    except MeasureError as error:
-        sys.exit("versions: %s" % error)
+    run_main("versions", main)

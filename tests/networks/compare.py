@@ -13,7 +13,6 @@ networks` calls it.
 
 import argparse
 import json
-import os
 import pathlib
 import subprocess
 import sys
@@ -52,10 +51,6 @@ seconds = time.perf_counter() - began
 session.run(None, dict(zip([item.name for item in session.get_inputs()], arrays)))
 print(json.dumps({"seconds": seconds, "peak_kib": memory("VmHWM"), "before_kib": before}))
 """
-
-
-def say(text):
-    print(text, file=sys.stderr, flush=True)
 
 
 class Yardstick:
@@ -134,7 +129,8 @@ class Comparison:
         self.table.append([network.name, threads, rows, "%.1f" % ours, "%.1f" % theirs, "%.2f" % ratio])
         self.report.add("%s, %d threads, %d rows: throughput, weir / ORT" % (network.name, threads, rows), ratio, "",
                         (">=", GOAL_DENSE if dense else GOAL_OTHER))
-        say("%s, %d threads, %d rows: %.1f us, ORT %.1f us, ratio %.2f" % (network.name, threads, rows, ours, theirs, ratio))
+        measure.say("%s, %d threads, %d rows: %.1f us, ORT %.1f us, ratio %.2f" % (
+            network.name, threads, rows, ours, theirs, ratio))
 
     def peaks(self, threads, kib):
         command = [measure.program("bench/bench_peaks"), str(threads), "0.3", str(kib)]
@@ -162,7 +158,7 @@ class Comparison:
                                   "%.1f" % measure.median(bounds), "%.0f %%" % share])
             self.report.add("%s, %d threads, %d rows: part of the roofline" % (network.name, threads, rows), share, "%",
                             goal and (">=", goal), 0)
-            say("%s, %d threads, %d rows: %.0f %% of the roofline" % (network.name, threads, rows, share))
+            measure.say("%s, %d threads, %d rows: %.0f %% of the roofline" % (network.name, threads, rows, share))
 
     def load(self, network):
         """Fresh processes that load and run one row: time of loading, memory above what was there before."""
@@ -193,7 +189,7 @@ class Comparison:
                            "%.1f" % their_mib, "%.2f" % (our_mib / their_mib), "%.1f" % our_whole, "%.1f" % their_whole])
         self.report.add("%s: time to load, weir / ORT" % network.name, ours / theirs, "", ("<=", 0.5))
         self.report.add("%s: memory to load and run once, weir / ORT" % network.name, our_mib / their_mib, "", ("<=", 0.5))
-        say("%s: loads in %.1f ms (ORT %.1f), %.1f MiB (ORT %.1f)" % (network.name, ours, theirs, our_mib, their_mib))
+        measure.say("%s: loads in %.1f ms (ORT %.1f), %.1f MiB (ORT %.1f)" % (network.name, ours, theirs, our_mib, their_mib))
 
     def run(self):
         loaded = set()
@@ -232,8 +228,7 @@ def main():
     parser.add_argument("--speed", action="store_true")
     parser.add_argument("--program", default=measure.BUILD / "tests" / "run_network")
     options = parser.parse_args()
-    if os.getloadavg()[0] > 0.7:
-        say("warning: the machine is busy (load average %.1f): figures will vary" % os.getloadavg()[0])
+    measure.warn_if_busy()
     report = measure.Report("networks_speed", "Real networks beside ONNX Runtime %s" % onnxruntime.__version__,
                             "./dev bench networks --write")
     comparison = Comparison(options, report)
@@ -241,12 +236,10 @@ def main():
     report.notes.append(
         "ONNX Runtime %s by its Python interface with IO binding, weir by run_network's loop in C; medians of %d turns of "
         "%g s each." % (onnxruntime.__version__, options.repetitions, options.seconds))
-    print(report.text())
     if not (options.only or options.speed) and (options.threads, options.rows) == (THREADS, ROWS):
-        report.save(options.write)
-    for text in report.missed():
-        print("MISSED: %s" % text)
-    return 1 if report.missed() else 0
+        return report.finish(options.write)
+    print(report.text())
+    return measure.conclude(report.missed())
 
 
 if __name__ == "__main__":

@@ -108,9 +108,7 @@ def main():
                        int(verdicts["strict"]), "", ("==", 1), 0)
     report.tables.append(("One thread, batches of up to %d rows:" % LARGEST, table))
     report.tables.append(("Bits of the first row in batches of 1, 2, 3, 8, 31 and 32 rows:", bits))
-    report.save(options.write)
-    print("%s\n\n%s" % (report.title, report.text()))
-    return 1 if report.missed() else 0
+    return report.finish(options.write)
 
 
 if __name__ == "__main__":
