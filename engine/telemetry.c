@@ -5,7 +5,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
 #include "engine/clock.h"
 #include "engine/device/nvml.h"
@@ -80,14 +79,10 @@ static void sample(struct telemetry *telemetry, struct nvml *nvml, struct gpu *g
 
 /* Sleeps for a period; false: it is time to end. */
 static bool next(struct telemetry *telemetry) {
-    struct timespec until;
-    int waited = 0;
-    clock_gettime(CLOCK_MONOTONIC, &until);
-    int64_t at_ns = (int64_t)until.tv_sec * CLOCK_NS_PER_S + until.tv_nsec + telemetry->options.period_ns;
-    until = (struct timespec){.tv_sec = at_ns / CLOCK_NS_PER_S, .tv_nsec = at_ns % CLOCK_NS_PER_S};
+    int64_t until_ns = clock_now_ns() + telemetry->options.period_ns;
     pthread_mutex_lock(&telemetry->lock);
-    while (!telemetry->stopping && waited == 0)
-        waited = pthread_cond_timedwait(&telemetry->changed, &telemetry->lock, &until);
+    while (!telemetry->stopping && clock_cond_wait(&telemetry->changed, &telemetry->lock, until_ns))
+        continue;
     bool stopping = telemetry->stopping;
     pthread_mutex_unlock(&telemetry->lock);
     return !stopping;
@@ -127,11 +122,7 @@ static void *run(void *context) {
 }
 
 static bool init(struct telemetry *telemetry, const struct telemetry_options *options) {
-    pthread_condattr_t attributes;
-    pthread_condattr_init(&attributes);
-    pthread_condattr_setclock(&attributes, CLOCK_MONOTONIC);
-    pthread_cond_init(&telemetry->changed, &attributes);
-    pthread_condattr_destroy(&attributes);
+    clock_cond_init(&telemetry->changed);
     pthread_mutex_init(&telemetry->lock, NULL);
     telemetry->options = *options;
     if (options->period_ns <= 0)
@@ -161,17 +152,14 @@ enum weir_status telemetry_start(const struct telemetry_options *options, struct
 }
 
 void telemetry_stop(struct telemetry *telemetry) {
-    struct timespec until;
-    int waited = 0;
     if (!telemetry)
         return;
-    clock_gettime(CLOCK_MONOTONIC, &until);
-    until.tv_sec += STOP_WAIT_S;
+    int64_t until_ns = clock_now_ns() + STOP_WAIT_S * CLOCK_NS_PER_S;
     pthread_mutex_lock(&telemetry->lock);
     telemetry->stopping = true;
     pthread_cond_broadcast(&telemetry->changed);
-    while (!telemetry->ended && waited == 0)
-        waited = pthread_cond_timedwait(&telemetry->changed, &telemetry->lock, &until);
+    while (!telemetry->ended && clock_cond_wait(&telemetry->changed, &telemetry->lock, until_ns))
+        continue;
     telemetry->abandoned = !telemetry->ended;
     bool abandoned = telemetry->abandoned;
     pthread_t thread = telemetry->thread;

@@ -6,7 +6,6 @@
 #include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
 #include "engine/batch/job_list.h"
 #include "engine/batch/running.h"
@@ -54,11 +53,7 @@ struct batcher *batcher_create(const struct batcher_options *options) {
     assert(batcher->options.device_count <= FORECAST_MAX_DEVICES);
     batcher->queue.batch_rows = batcher->spare.batch_rows = options->batch_rows;
     batcher->wakes_ns = INT64_MAX;
-    pthread_condattr_t attributes;
-    pthread_condattr_init(&attributes);
-    pthread_condattr_setclock(&attributes, CLOCK_MONOTONIC);
-    pthread_cond_init(&batcher->more, &attributes);
-    pthread_condattr_destroy(&attributes);
+    clock_cond_init(&batcher->more);
     pthread_mutex_init(&batcher->lock, NULL);
     return batcher;
 }
@@ -343,12 +338,10 @@ static void spin(struct batcher *batcher) {
 static void sleep_until(struct batcher *batcher, int64_t at_ns) {
     batcher->sleepers++;
     batcher->wakes_ns = at_ns < batcher->wakes_ns ? at_ns : batcher->wakes_ns;
-    if (at_ns == INT64_MAX) {
+    if (at_ns == INT64_MAX)
         pthread_cond_wait(&batcher->more, &batcher->lock);
-    } else {
-        struct timespec at = {.tv_sec = at_ns / CLOCK_NS_PER_S, .tv_nsec = at_ns % CLOCK_NS_PER_S};
-        pthread_cond_timedwait(&batcher->more, &batcher->lock, &at);
-    }
+    else
+        clock_cond_wait(&batcher->more, &batcher->lock, at_ns);
     batcher->sleepers--;
     batcher->wakes_ns = INT64_MAX; /* of the others it is not known any more: they are woken once too often */
 }
