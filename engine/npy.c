@@ -9,6 +9,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "engine/file_read.h"
+
 static const unsigned char MAGIC[6] = {0x93, 'N', 'U', 'M', 'P', 'Y'};
 enum { MAGIC_BYTES = 6, ALIGNMENT = 64 };
 
@@ -266,21 +268,6 @@ size_t npy_write_head(enum tensor_dtype dtype, const struct tensor_shape *shape,
     return whole;
 }
 
-/* Reads size bytes; a file that has become shorter meanwhile is an error. */
-static enum weir_status read_bytes(int file, char *memory, size_t size, struct weir_error *err) {
-    for (size_t done = 0; done < size;) {
-        ssize_t n = read(file, memory + done, size - done);
-        if (n < 0 && errno == EINTR)
-            continue;
-        if (n < 0)
-            return weir_fail(err, WEIR_IO, "%s", strerror(errno));
-        if (n == 0)
-            return weir_fail(err, WEIR_IO, "the file became shorter while it was read");
-        done += (size_t)n;
-    }
-    return WEIR_OK;
-}
-
 enum weir_status npy_load(const char *path, size_t most_bytes, enum npy_void two_bytes, struct npy *out,
                           struct weir_error *err) {
     struct npy npy = {.memory = NULL};
@@ -302,8 +289,8 @@ enum weir_status npy_load(const char *path, size_t most_bytes, enum npy_void two
         goto out;
     }
     memory = malloc(size > 0 ? size : 1);
-    status =
-        memory ? read_bytes(file, memory, size, err) : weir_fail(err, WEIR_NO_MEMORY, "no memory for %zu bytes", size);
+    status = memory ? file_read_exactly(file, memory, size, 0, err)
+                    : weir_fail(err, WEIR_NO_MEMORY, "no memory for %zu bytes", size);
     if (status == WEIR_OK)
         status = npy_parse(memory, size, two_bytes, &npy, err);
     if (status != WEIR_OK)

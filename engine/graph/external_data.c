@@ -10,6 +10,8 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include "engine/file_read.h"
+
 static enum weir_status refuse(const struct external_data *data, enum weir_status status, const char *why,
                                struct weir_error *err) {
     return weir_fail(err, status, "tensor '%.64s': external data at '%.*s': %s", data->tensor,
@@ -87,16 +89,7 @@ out:
 
 enum weir_status external_data_read(int file, const struct external_data *data, void *memory, size_t size,
                                     struct weir_error *err) {
-    size_t done = 0;
-    while (done < size) {
-        ssize_t n = pread(file, (char *)memory + done, size - done, (off_t)(data->offset_bytes + done));
-        if (n < 0 && errno == EINTR)
-            continue;
-        if (n < 0)
-            return refuse(data, WEIR_IO, strerror(errno), err);
-        if (n == 0)
-            return refuse(data, WEIR_IO, "the file became shorter while it was read", err);
-        done += (size_t)n;
-    }
-    return WEIR_OK;
+    struct weir_error why;
+    enum weir_status status = file_read_exactly(file, memory, size, data->offset_bytes, &why);
+    return status == WEIR_OK ? WEIR_OK : refuse(data, status, why.text, err);
 }

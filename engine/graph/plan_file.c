@@ -8,15 +8,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-static enum weir_status fill(int file, unsigned char *bytes, size_t size, struct weir_error *err) {
-    for (size_t done = 0; done < size;) {
-        ssize_t n = pread(file, bytes + done, size - done, (off_t)done);
-        if (n <= 0 && !(n < 0 && errno == EINTR))
-            return weir_fail(err, WEIR_IO, "%s", n < 0 ? strerror(errno) : "it became shorter while it was read");
-        done += n > 0 ? (size_t)n : 0;
-    }
-    return WEIR_OK;
-}
+#include "engine/file_read.h"
 
 enum weir_status plan_file_read(const char *path, unsigned char **bytes, size_t *size, struct weir_error *err) {
     struct stat stat;
@@ -41,7 +33,7 @@ enum weir_status plan_file_read(const char *path, unsigned char **bytes, size_t 
         status = weir_fail(err, WEIR_NO_MEMORY, "no memory for its %lld bytes", (long long)stat.st_size);
         goto out;
     }
-    status = fill(file, memory, (size_t)stat.st_size, err);
+    status = file_read_exactly(file, memory, (size_t)stat.st_size, 0, err);
     if (status == WEIR_OK) {
         *bytes = memory;
         *size = (size_t)stat.st_size;

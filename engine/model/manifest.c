@@ -12,6 +12,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include "engine/file_read.h"
 #include "engine/model/file_walk.h"
 #include "engine/model/manifest_text.h"
 
@@ -101,7 +102,7 @@ static enum weir_status read_manifest(int directory, struct manifest_text *manif
                                       struct weir_error *err) {
     struct stat info;
     char *text = NULL;
-    size_t size, done = 0;
+    size_t size;
     int file;
     enum weir_status status = open_beneath(directory, MANIFEST_NAME, &file, &info, err);
     *present = status != WEIR_NOT_READY;
@@ -117,15 +118,10 @@ static enum weir_status read_manifest(int directory, struct manifest_text *manif
         status = no_memory(err);
         goto out;
     }
-    while (done < size) {
-        ssize_t n = read(file, text + done, size - done);
-        if (n < 0 && errno == EINTR)
-            continue;
-        if (n <= 0) {
-            status = weir_fail(err, WEIR_IO, "%s: %s", MANIFEST_NAME, n < 0 ? strerror(errno) : "became shorter");
-            goto out;
-        }
-        done += (size_t)n;
+    status = file_read_exactly(file, text, size, 0, err);
+    if (status != WEIR_OK) {
+        weir_fail_in(err, MANIFEST_NAME);
+        goto out;
     }
     status = manifest_text_parse(text, size, manifest, err);
 out:

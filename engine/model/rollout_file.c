@@ -8,6 +8,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "engine/file_read.h"
 #include "engine/model/rollout_json.h"
 
 static const char FILE_NAME[] = "rollout.json";
@@ -96,20 +97,13 @@ static enum weir_status read_whole(int fd, const struct place *place, char **out
         return invalid(place, "it is empty");
     if (status.st_size > MOST_BYTES)
         return invalid(place, "it is larger than 64 MiB");
-    size_t size = (size_t)status.st_size, have = 0;
+    size_t size = (size_t)status.st_size;
     char *text = malloc(size + 1);
     if (!text)
         return weir_fail(place->err, WEIR_NO_MEMORY, "no memory to read %s", place->name);
-    while (have < size) {
-        ssize_t n = read(fd, text + have, size - have);
-        if (n < 0 && errno == EINTR)
-            continue;
-        if (n <= 0) {
-            enum weir_status bad = n < 0 ? fail(place, "read it") : invalid(place, "it shrank while it was read");
-            free(text);
-            return bad;
-        }
-        have += (size_t)n;
+    if (file_read_exactly(fd, text, size, 0, place->err) != WEIR_OK) {
+        free(text);
+        return weir_fail_in(place->err, "%s/%s: cannot read it", place->directory, place->name);
     }
     text[size] = '\0';
     *out = text;
