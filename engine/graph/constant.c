@@ -2,6 +2,8 @@
 
 #include <string.h>
 
+#include "engine/tensor_element.h"
+
 _Static_assert(__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__, "constants are used as the file stores them: little-endian");
 
 struct graph_constant *constant_make(struct region *region, enum tensor_dtype dtype, const struct tensor_shape *shape,
@@ -19,45 +21,12 @@ struct graph_constant *constant_make(struct region *region, enum tensor_dtype dt
 }
 
 bool constant_is_float(const struct graph_constant *constant) {
-    return constant->dtype == TENSOR_F32 || constant->dtype == TENSOR_F16 || constant->dtype == TENSOR_BF16 ||
-           constant->dtype == TENSOR_F64;
-}
-
-static int64_t integer_element(const struct graph_constant *constant, size_t at) {
-    int32_t word;
-    int64_t wide;
-    switch (constant->dtype) {
-    case TENSOR_I8:
-        return (int8_t)constant->bytes[at];
-    case TENSOR_I32:
-        memcpy(&word, constant->bytes + at * sizeof word, sizeof word);
-        return word;
-    case TENSOR_I64:
-        memcpy(&wide, constant->bytes + at * sizeof wide, sizeof wide);
-        return wide;
-    default:
-        return constant->bytes[at]; /* U8, BOOL */
-    }
+    return tensor_is_float(constant->dtype);
 }
 
 float constant_element(const struct graph_constant *constant, size_t at) {
-    float single;
-    double wide;
-    uint16_t half;
-    switch (constant->dtype) {
-    case TENSOR_F32:
-        memcpy(&single, constant->bytes + at * sizeof single, sizeof single);
-        return single;
-    case TENSOR_F64:
-        memcpy(&wide, constant->bytes + at * sizeof wide, sizeof wide);
-        return (float)wide;
-    case TENSOR_F16:
-    case TENSOR_BF16:
-        memcpy(&half, constant->bytes + at * sizeof half, sizeof half);
-        return constant->dtype == TENSOR_F16 ? tensor_f16_to_f32(half) : tensor_bf16_to_f32(half);
-    default:
-        return (float)integer_element(constant, at);
-    }
+    return constant_is_float(constant) ? (float)tensor_float_at(constant->dtype, constant->bytes, at)
+                                       : (float)tensor_integer_at(constant->dtype, constant->bytes, at);
 }
 
 void constant_floats(const struct graph_constant *constant, float *out) {
@@ -72,7 +41,7 @@ bool constant_integers(const struct graph_constant *constant, int64_t *out) {
     if (constant_is_float(constant))
         return false;
     for (size_t i = 0; i < constant->elements; i++)
-        out[i] = integer_element(constant, i);
+        out[i] = tensor_integer_at(constant->dtype, constant->bytes, i);
     return true;
 }
 

@@ -2,6 +2,7 @@
 #include <math.h>
 #include <string.h>
 
+#include "engine/graph/constant.h"
 #include "engine/graph/node.h"
 #include "engine/graph/operators.h"
 #include "engine/graph/shapes.h"
@@ -14,19 +15,10 @@ static enum tensor_dtype held_as(enum tensor_dtype dtype) {
 /* The constant's only element as programs hold it. Returns its bytes. */
 static size_t held_element(const struct graph_constant *constant, unsigned char element[8]) {
     size_t bytes = tensor_dtype_bytes(constant->dtype);
-    uint16_t half;
-    double wide;
-    float number;
     memcpy(element, constant->bytes, bytes);
     if (held_as(constant->dtype) == constant->dtype)
         return bytes;
-    if (constant->dtype == TENSOR_F64) {
-        memcpy(&wide, element, sizeof wide);
-        number = (float)wide;
-    } else {
-        memcpy(&half, element, sizeof half);
-        number = constant->dtype == TENSOR_F16 ? tensor_f16_to_f32(half) : tensor_bf16_to_f32(half);
-    }
+    float number = constant_element(constant, 0);
     memcpy(element, &number, sizeof number);
     return sizeof number;
 }

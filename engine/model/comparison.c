@@ -1,7 +1,8 @@
 #include "engine/model/comparison.h"
 
 #include <math.h>
-#include <string.h>
+
+#include "engine/tensor_element.h"
 
 /* Two choices are equal but for rounding when they are no further apart than this, relative to the largest of the row:
  * a few units in the last place, for float32 a few dozen (sums of many terms). */
@@ -15,45 +16,6 @@ static double rounding(enum tensor_dtype dtype) {
         return 0x1p-6;
     default:
         return 1e-5;
-    }
-}
-
-static bool is_float(enum tensor_dtype dtype) {
-    return dtype == TENSOR_F32 || dtype == TENSOR_F64 || dtype == TENSOR_F16 || dtype == TENSOR_BF16;
-}
-
-/* Element i of a floating-point tensor. memcpy: a row need not be aligned. */
-static double load_float(const unsigned char *data, size_t i, enum tensor_dtype dtype) {
-    double wide;
-    float single;
-    uint16_t half;
-    switch (dtype) {
-    case TENSOR_F64:
-        memcpy(&wide, data + 8 * i, sizeof wide);
-        return wide;
-    case TENSOR_F32:
-        memcpy(&single, data + 4 * i, sizeof single);
-        return (double)single;
-    default:
-        memcpy(&half, data + 2 * i, sizeof half);
-        return (double)(dtype == TENSOR_F16 ? tensor_f16_to_f32(half) : tensor_bf16_to_f32(half));
-    }
-}
-
-static int64_t load_integer(const unsigned char *data, size_t i, enum tensor_dtype dtype) {
-    int64_t wide;
-    int32_t narrow;
-    switch (dtype) {
-    case TENSOR_I64:
-        memcpy(&wide, data + 8 * i, sizeof wide);
-        return wide;
-    case TENSOR_I32:
-        memcpy(&narrow, data + 4 * i, sizeof narrow);
-        return narrow;
-    case TENSOR_I8:
-        return (int8_t)data[i];
-    default: /* U8, BOOL */
-        return data[i];
     }
 }
 
@@ -72,7 +34,7 @@ static bool same_kind(double a, double b) {
 static void add_floats(struct comparison_tally *tally, const struct row *row) {
     double largest_stable = 0, largest_candidate = 0, worst = 0;
     for (size_t i = 0; i < row->elements; i++) {
-        double s = load_float(row->stable, i, row->dtype), c = load_float(row->candidate, i, row->dtype);
+        double s = tensor_float_at(row->dtype, row->stable, i), c = tensor_float_at(row->dtype, row->candidate, i);
         tally->elements++;
         if (!isfinite(s) || !isfinite(c)) {
             bool same = same_kind(s, c);
@@ -101,7 +63,7 @@ static void add_argmax(struct comparison_tally *tally, const struct row *row, si
     double s_top = -INFINITY, c_top = -INFINITY, largest = 0;
     bool is_broken = false;
     for (size_t i = first; i < first + row->group; i++) {
-        double s = load_float(row->stable, i, row->dtype), c = load_float(row->candidate, i, row->dtype);
+        double s = tensor_float_at(row->dtype, row->stable, i), c = tensor_float_at(row->dtype, row->candidate, i);
         if (!isfinite(s))
             return;
         is_broken |= !isfinite(c);
@@ -119,15 +81,15 @@ static void add_argmax(struct comparison_tally *tally, const struct row *row, si
     if (is_broken)
         return;
     double slack = rounding(row->dtype) * largest;
-    double s_other = load_float(row->stable, c_best, row->dtype);
-    double c_other = load_float(row->candidate, s_best, row->dtype);
+    double s_other = tensor_float_at(row->dtype, row->stable, c_best);
+    double c_other = tensor_float_at(row->dtype, row->candidate, s_best);
     tally->agreements += s_best == c_best || s_top - s_other <= slack || c_top - c_other <= slack;
 }
 
 static void add_integers(struct comparison_tally *tally, const struct row *row) {
     uint64_t unequal = 0;
     for (size_t i = 0; i < row->elements; i++) {
-        int64_t s = load_integer(row->stable, i, row->dtype), c = load_integer(row->candidate, i, row->dtype);
+        int64_t s = tensor_integer_at(row->dtype, row->stable, i), c = tensor_integer_at(row->dtype, row->candidate, i);
         if (s == c)
             continue;
         double error = fabs((double)s - (double)c);
@@ -156,7 +118,7 @@ static void add_output(struct comparison_tally *tally, const struct comparison_p
     for (uint32_t r = 0; r < rows; r++) {
         row.stable = (const unsigned char *)stable->data + r * stable->row_bytes;
         row.candidate = (const unsigned char *)candidate->data + r * candidate->row_bytes;
-        if (!is_float(spec->dtype)) {
+        if (!tensor_is_float(spec->dtype)) {
             add_integers(tally, &row);
             continue;
         }

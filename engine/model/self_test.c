@@ -6,6 +6,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "engine/tensor_element.h"
+
 /* Most runs of each size above one row: further rows only run alone. */
 enum { MOST_RUNS_EACH = 8, INDEX_ROOM = 160, NUMBER_ROOM = 40 };
 
@@ -31,50 +33,17 @@ static enum weir_status no_memory(struct weir_error *err) {
 /* ---- elements ---- */
 
 static double element(enum tensor_dtype dtype, const void *data, size_t index) {
-    const char *at = (const char *)data + index * tensor_dtype_bytes(dtype);
-    union {
-        uint8_t u8;
-        int8_t i8;
-        uint16_t u16;
-        int32_t i32;
-        int64_t i64;
-        float f32;
-        double f64;
-    } value;
-    memcpy(&value, at, tensor_dtype_bytes(dtype));
-    switch (dtype) {
-    case TENSOR_F32:
-        return value.f32;
-    case TENSOR_F64:
-        return value.f64;
-    case TENSOR_F16:
-        return tensor_f16_to_f32(value.u16);
-    case TENSOR_BF16:
-        return tensor_bf16_to_f32(value.u16);
-    case TENSOR_I32:
-        return value.i32;
-    case TENSOR_I64:
-        return (double)value.i64;
-    case TENSOR_I8:
-        return value.i8;
-    case TENSOR_U8:
-        return value.u8;
-    case TENSOR_BOOL:
-        return value.u8 != 0;
-    case TENSOR_DTYPE_COUNT:
-        break;
-    }
-    return NAN;
+    if (tensor_is_float(dtype))
+        return tensor_float_at(dtype, data, index);
+    int64_t whole = tensor_integer_at(dtype, data, index);
+    return dtype == TENSOR_BOOL ? whole != 0 : (double)whole;
 }
 
 static const char *element_text(enum tensor_dtype dtype, const void *data, size_t index, char *text) {
-    int64_t whole;
-    if (dtype == TENSOR_I64) {
-        memcpy(&whole, (const char *)data + index * sizeof whole, sizeof whole);
-        snprintf(text, NUMBER_ROOM, "%lld", (long long)whole);
-    } else {
+    if (dtype == TENSOR_I64)
+        snprintf(text, NUMBER_ROOM, "%lld", (long long)tensor_integer_at(dtype, data, index));
+    else
         snprintf(text, NUMBER_ROOM, dtype == TENSOR_F64 ? "%.17g" : "%.9g", element(dtype, data, index));
-    }
     return text;
 }
 
@@ -117,9 +86,8 @@ static void note_error(struct self_test_report *report, double error, double all
 /* How far an element is off: 0 also where both are NaN or the same infinity, infinite where only one is. */
 static double error_of(enum tensor_dtype dtype, const void *got, const void *expected, size_t index) {
     double a = element(dtype, got, index), b = element(dtype, expected, index);
-    size_t bytes = tensor_dtype_bytes(dtype);
     if (dtype == TENSOR_I64 && a == b) /* large ones may differ where their doubles do not */
-        return memcmp((const char *)got + index * bytes, (const char *)expected + index * bytes, bytes) == 0 ? 0 : 1;
+        return tensor_integer_at(dtype, got, index) == tensor_integer_at(dtype, expected, index) ? 0 : 1;
     if (a == b || (isnan(a) && isnan(b)))
         return 0;
     double error = fabs(a - b);

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "engine/tensor_element.h"
 #include "server/codec/batch_axis.h"
 #include "server/codec/json_writer.h"
 #include "server/codec/place.h"
@@ -44,49 +45,13 @@ static size_t write_floats(struct bytes *out, const float *values, size_t count)
     return count;
 }
 
-/* The value of an element of a float type, exactly. */
-static double float_value(enum tensor_dtype dtype, const char *at) {
-    uint16_t half;
-    double wide;
-    float value;
-    switch (dtype) {
-    case TENSOR_F64:
-        memcpy(&wide, at, sizeof wide);
-        return wide;
-    case TENSOR_F16:
-        memcpy(&half, at, sizeof half);
-        return tensor_f16_to_f32(half);
-    case TENSOR_BF16:
-        memcpy(&half, at, sizeof half);
-        return tensor_bf16_to_f32(half);
-    default:
-        memcpy(&value, at, sizeof value);
-        return value;
-    }
-}
-
 /* Writes one element of another type. Returns the end; NULL: it is not finite. */
 static char *write_element(char *to, enum tensor_dtype dtype, const char *at) {
-    double value;
-    int32_t i32;
-    int64_t i64;
-    switch (dtype) {
-    case TENSOR_BOOL:
+    if (dtype == TENSOR_BOOL)
         return *at ? (char *)memcpy(to, "true", 4) + 4 : (char *)memcpy(to, "false", 5) + 5;
-    case TENSOR_U8:
-        return json_writer_integer(to, (unsigned char)*at);
-    case TENSOR_I8:
-        return json_writer_integer(to, (signed char)*at);
-    case TENSOR_I32:
-        memcpy(&i32, at, sizeof i32);
-        return json_writer_integer(to, i32);
-    case TENSOR_I64:
-        memcpy(&i64, at, sizeof i64);
-        return json_writer_integer(to, i64);
-    default:
-        break;
-    }
-    value = float_value(dtype, at);
+    if (!tensor_is_float(dtype))
+        return json_writer_integer(to, tensor_integer_at(dtype, at, 0));
+    double value = tensor_float_at(dtype, at, 0);
     if (!isfinite(value))
         return NULL;
     return dtype == TENSOR_F64 ? json_writer_double(to, value) : json_writer_float(to, (float)value);
@@ -155,7 +120,7 @@ static enum weir_status write_output(struct bytes *out, const struct tensor_spec
     char place[PLACE_TEXT_BYTES];
     return weir_fail(err, WEIR_NON_FINITE, "output \"%s\", %s is %s, which JSON cannot carry", spec->name,
                      place_of_element(place, &tensor->row, has_rows, row, source.written),
-                     isnan(float_value(spec->dtype, source.at)) ? "NaN" : "infinite");
+                     isnan(tensor_float_at(spec->dtype, source.at, 0)) ? "NaN" : "infinite");
 }
 
 static enum weir_status write_row(struct bytes *out, const struct signature *signature, uint32_t row,

@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "engine/tensor_element.h"
 #include "server/codec/batch_axis.h"
 #include "server/codec/json_answer.h"
 #include "server/codec/v2_datatype.h"
@@ -26,31 +27,11 @@ struct class {
 };
 
 static struct class class_at(enum tensor_dtype dtype, const char *data, size_t index) {
-    const char *at = data + index * tensor_dtype_bytes(dtype);
     struct class class = {.index = index};
-    float f32;
-    int32_t i32;
-    switch (dtype) {
-    case TENSOR_F32:
-        memcpy(&f32, at, sizeof f32);
-        class.value = (double)f32;
-        break;
-    case TENSOR_F64:
-        memcpy(&class.value, at, sizeof class.value);
-        break;
-    case TENSOR_I32:
-        memcpy(&i32, at, sizeof i32);
-        class.whole = i32;
-        break;
-    case TENSOR_I64:
-        memcpy(&class.whole, at, sizeof class.whole);
-        break;
-    case TENSOR_I8:
-        class.whole = ((unsigned char)*at ^ 0x80) - 0x80; /* two's complement */
-        break;
-    default:
-        class.whole = (unsigned char)*at;
-    }
+    if (tensor_is_float(dtype))
+        class.value = tensor_float_at(dtype, data, index);
+    else
+        class.whole = tensor_integer_at(dtype, data, index);
     if (isnan(class.value))
         class.value = -INFINITY;
     return class;

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "engine/tensor.h"
+#include "engine/tensor_element.h"
 #include "kernels/view.h"
 
 Test(tensor, every_type_has_its_size_its_text_and_its_onnx_number) {
@@ -158,6 +159,26 @@ Test(tensor, a_released_signature_is_empty) {
     cr_assert(signature.inputs == NULL && signature.outputs == NULL);
     cr_assert(signature.input_count == 0 && signature.output_count == 0);
     signature_release(&signature);
+}
+
+Test(tensor, single_elements_are_read_wherever_they_lie) {
+    const unsigned char bytes[] = {0xFF, 0xFE, 0xFF, 0xFF, 0xFF, 0xFF, 0xFF, 0xFF, 0xFF, 0x00, 0x3C, 0xC0, 0x3F};
+    const float single = 2.5f;
+    const double wide = -0.1;
+    char moved[1 + 2 * sizeof wide];
+    cr_assert(tensor_integer_at(TENSOR_I8, bytes, 1) == -2);
+    cr_assert(tensor_integer_at(TENSOR_U8, bytes, 1) == 254);
+    cr_assert(tensor_integer_at(TENSOR_I32, bytes + 1, 0) == -2);
+    cr_assert(tensor_integer_at(TENSOR_I64, bytes + 1, 0) == -2);
+    cr_assert(tensor_integer_at(TENSOR_I32, bytes + 1, 1) == -1);
+    cr_assert(tensor_float_at(TENSOR_F16, bytes + 7, 1) == 1);
+    cr_assert(tensor_float_at(TENSOR_BF16, bytes + 9, 1) == 1.5);
+    memcpy(moved + 1 + sizeof single, &single, sizeof single);
+    cr_assert(tensor_float_at(TENSOR_F32, moved + 1, 1) == 2.5);
+    memcpy(moved + 1 + sizeof wide, &wide, sizeof wide);
+    cr_assert(tensor_float_at(TENSOR_F64, moved + 1, 1) == -0.1);
+    for (int dtype = 0; dtype < TENSOR_DTYPE_COUNT; dtype++)
+        cr_assert(tensor_is_float((enum tensor_dtype)dtype) == (strstr(tensor_dtype_text(dtype), "float") != NULL));
 }
 
 Test(tensor, every_float16_is_the_float32_of_its_formula) {
