@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "server/observe/metrics.h"
+#include "tests/fakes/promtool.h"
 
 static int model;
 
@@ -123,16 +124,11 @@ Test(metrics_render, families_are_whole_and_described) {
 }
 
 Test(metrics_render, promtool_finds_nothing_to_say) {
-    if (system("command -v promtool >/dev/null 2>&1") != 0) {
-        fprintf(stderr, "SKIPPED: promtool is missing (Debian package prometheus)\n");
+    if (!promtool_is_there())
         cr_skip("promtool is missing");
-    }
     struct metrics *metrics = make();
     char *page = render(metrics, &gauges);
-    FILE *promtool = popen("promtool check metrics 1>&2", "w");
-    cr_assert_not_null(promtool);
-    fputs(page, promtool);
-    cr_assert_eq(pclose(promtool), 0);
+    cr_assert(promtool_agrees(page));
     free(page);
     metrics_destroy(metrics);
 }
