@@ -26,13 +26,15 @@ from harness import Server  # noqa: E402
 
 GOAL = "every call of every client gets what its protocol promises: all green"
 COMMAND = "tests/integration/clients/table.py"
+OWN = {"curl": "curl", "node fetch": "node"}  # client: the machine's own program
 LINE = re.compile(r"^(ok|FAIL) ([^:]+): (.*)$")
 CONFIG = "models:\n  digits: %s\n  typed: %s\n  demo: %s\n"
 ABOUT = """# Real clients against weir
 
 Written by `%s --write`, which `./dev test all` runs without `--write`.
 The clients are installed by package at test time, into a folder outside the repository (`environment.py`,
-`requirements-*.txt`); curl and node are the machine's own. What the calls assert is in the programs beside this file.
+`requirements-*.txt`); curl and node are the machine's own, and one that is not installed fails. What the calls assert is in
+the programs beside this file.
 
 Refused on purpose: `load_model` and `unload_model`, since /admin does that; trace, logging and sequences, which are neither
 served nor advertised. Streams and shared memory are not called.
@@ -59,9 +61,17 @@ def programs(address):
     out.append(([v1, HERE / "v1_calls.py", address], b""))
     if shutil.which("node"):
         out.append((["node", HERE / "fetch_calls.mjs", address], json.dumps(ROWS[:1]).encode()))
-    else:
-        print("skipped node: it is missing")
     return out
+
+
+def missing():
+    """A line for each client that this machine should have and has not, as call gives them."""
+    return [(client, "all calls", "FAIL", "not run: %s is not installed" % program)
+            for client, program in OWN.items() if not shutil.which(program)]
+
+
+def verdict(result, why):
+    return "ok" if result == "ok" else why if why.startswith("not run: ") else "FAILED: " + why
 
 
 def call(command, given):
@@ -87,7 +97,7 @@ def versions():
     """The clients' versions, as the requirements say."""
     pins = sorted({line.strip() for name in ("v1", "v2") for line in
                    (HERE / ("requirements-%s.txt" % name)).read_text(encoding="ascii").splitlines() if "==" in line})
-    for program in ("curl", "node"):
+    for program in OWN.values():
         if shutil.which(program):
             text = subprocess.run([program, "--version"], capture_output=True, text=True, check=False).stdout
             pins.append(program + " " + re.search(r"\d+[.\d]+", text).group(0))
@@ -109,10 +119,10 @@ def main(arguments):
         config = CONFIG % (ROOT / "models" / "digits", folder + "/typed", reference.demo())
         with Server(config=config, max_request_rows=8192) as server:
             address = "%s:%d" % (server.host, server.port)
-            found = [line for command, given in programs(address) for line in call(command, given)]
+            found = [line for command, given in programs(address) for line in call(command, given)] + missing()
     bad = sum(result == "FAIL" for _, _, result, _ in found)
     table = render([["client", "call", "result"]] + [
-        [client, what, "ok" if result == "ok" else "FAILED: " + why] for client, what, result, why in found])
+        [client, what, verdict(result, why)] for client, what, result, why in found])
     print(table)
     date = datetime.date.today().isoformat()
     results = ROOT / "build" / "results"
