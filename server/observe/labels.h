@@ -29,7 +29,6 @@
     X(TOO_LARGE, "too_large")                                                                                          \
     X(HEAD_TIMEOUT, "head_timeout")                                                                                    \
     X(BODY_TIMEOUT, "body_timeout")                                                                                    \
-    X(EXPECTATION, "expectation")                                                                                      \
     X(FULL, "full")                                                                                                    \
     X(BYTES, "bytes")                                                                                                  \
     X(DEADLINE, "deadline")                                                                                            \
