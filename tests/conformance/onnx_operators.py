@@ -35,7 +35,7 @@ WHOLE = {"Range", "ConstantOfShape"}  # what they give depends on all their inpu
 COMPUTED = r"computed from the input's numbers"
 WAYS = ("backend", "oracle")
 
-# The operators that have to work (issue 4). Of their cases, only those may be unsupported that REASONS explains.
+# The operators that have to work. Of their cases, only those may be unsupported that REASONS explains.
 LISTED = set("""
 Gemm MatMul Conv ConvTranspose MaxPool AveragePool GlobalAveragePool GlobalMaxPool BatchNormalization LayerNormalization
 InstanceNormalization Relu LeakyRelu PRelu Elu Selu Sigmoid HardSigmoid HardSwish Tanh Softplus Gelu Erf Clip Softmax
