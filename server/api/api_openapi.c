@@ -1,5 +1,5 @@
 /* GET /openapi.json: what the server takes and gives, in OpenAPI 3.1, with the shapes of the models that serve now.
- * Source: spec.openapis.org/oas/v3.1.0. */
+ * Source: spec.openapis.org/oas/v3.1.0; JSON Schema 2020-12. */
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
@@ -11,16 +11,19 @@
 #include "server/codec/v2_datatype.h"
 #include "server/http/reply.h"
 
+#define WITHIN(type, least, most) "{\"type\":\"" type "\",\"minimum\":" least ",\"maximum\":" most "}"
+#define FLOAT                     WITHIN("number", "-3.4028234663852886e38", "3.4028234663852886e38")
+
 static void write_element(struct bytes *out, enum tensor_dtype dtype) {
     static const char *const schemas[TENSOR_DTYPE_COUNT] = {
-        [TENSOR_F32] = "{\"type\":\"number\",\"format\":\"float\"}",
-        [TENSOR_F64] = "{\"type\":\"number\",\"format\":\"double\"}",
-        [TENSOR_F16] = "{\"type\":\"number\"}",
-        [TENSOR_BF16] = "{\"type\":\"number\"}",
-        [TENSOR_U8] = "{\"type\":\"integer\",\"minimum\":0,\"maximum\":255}",
-        [TENSOR_I8] = "{\"type\":\"integer\",\"minimum\":-128,\"maximum\":127}",
-        [TENSOR_I32] = "{\"type\":\"integer\",\"format\":\"int32\"}",
-        [TENSOR_I64] = "{\"type\":\"integer\",\"format\":\"int64\"}",
+        [TENSOR_F32] = FLOAT, /* float64 is computed in float32 */
+        [TENSOR_F64] = FLOAT,
+        [TENSOR_F16] = WITHIN("number", "-65504", "65504"),
+        [TENSOR_BF16] = WITHIN("number", "-3.3895313892515355e38", "3.3895313892515355e38"),
+        [TENSOR_U8] = WITHIN("integer", "0", "255"),
+        [TENSOR_I8] = WITHIN("integer", "-128", "127"),
+        [TENSOR_I32] = WITHIN("integer", "-2147483648", "2147483647"),
+        [TENSOR_I64] = WITHIN("integer", "-9223372036854775808", "9223372036854775807"),
         [TENSOR_BOOL] = "{\"type\":\"boolean\"}"};
     bytes_text(out, schemas[dtype]);
 }
@@ -42,147 +45,254 @@ static void write_array(struct bytes *out, const struct tensor_spec *spec, int l
         bytes_text(out, ",\"minItems\":1}");
 }
 
-/* One row of all inputs or outputs: the row itself where there is one, an object of them by name where there are more.
- */
-static void write_row(struct bytes *out, const struct tensor_spec *specs, int count) {
-    if (count == 1) {
-        write_array(out, &specs[0], 0);
-        return;
-    }
-    bytes_text(out, "{\"type\":\"object\",\"properties\":{");
+/* Begins a list of members with the next one's name. */
+static void put_name(struct bytes *out, int at, const char *name) {
+    bytes_text(out, at > 0 ? "," : "");
+    bytes_json_string(out, name, strlen(name));
+}
+
+/* An object that has all these tensors by name. */
+static void write_named(struct bytes *out, const struct tensor_spec *specs, int count) {
+    bytes_text(out, "{\"type\":\"object\",\"required\":[");
+    for (int i = 0; i < count; i++)
+        put_name(out, i, specs[i].name);
+    bytes_text(out, "],\"properties\":{");
     for (int i = 0; i < count; i++) {
-        bytes_text(out, i > 0 ? "," : "");
-        bytes_json_string(out, specs[i].name, strlen(specs[i].name));
+        put_name(out, i, specs[i].name);
         bytes_text(out, ":");
         write_array(out, &specs[i], 0);
     }
     bytes_text(out, "}}");
 }
 
-static void write_rows(struct bytes *out, const char *member, const struct tensor_spec *specs, int count) {
+/* Rows of all inputs or outputs: each the row itself where there is one tensor, an object of them where there are
+ * more. */
+static void write_rows(struct bytes *out, const char *member, const struct tensor_spec *specs, int count,
+                       uint32_t most) {
     bytes_printf(out,
                  "{\"type\":\"object\",\"required\":[\"%s\"],\"properties\":{\"%s\":{\"type\":\"array\",\"minItems\":1,"
-                 "\"items\":",
-                 member, member);
-    write_row(out, specs, count);
+                 "\"maxItems\":%" PRIu32 ",\"items\":",
+                 member, member, most);
+    if (count == 1)
+        write_array(out, &specs[0], 0);
+    else
+        write_named(out, specs, count);
     bytes_text(out, "}}}");
 }
 
-static void write_tensors(struct bytes *out, const struct tensor_spec *specs, int count) {
-    bytes_text(out, "{\"type\":\"array\",\"items\":{\"type\":\"object\",\"required\":[\"name\",\"shape\",\"datatype\"],"
-                    "\"properties\":{\"name\":{\"enum\":[");
-    for (int i = 0; i < count; i++) {
-        bytes_text(out, i > 0 ? "," : "");
-        bytes_json_string(out, specs[i].name, strlen(specs[i].name));
+/* One tensor of V2. Where the batch stands the shape has the rows. */
+static void write_tensor(struct bytes *out, const struct tensor_spec *spec, bool may_be_text) {
+    bytes_text(
+        out,
+        "{\"type\":\"object\",\"required\":[\"name\",\"shape\",\"datatype\"],\"properties\":{\"name\":{\"const\":");
+    bytes_json_string(out, spec->name, strlen(spec->name));
+    bytes_printf(
+        out, "},\"datatype\":{\"enum\":[\"%s\"%s]},\"parameters\":{\"type\":\"object\"},\"shape\":{\"type\":\"array\"",
+        v2_datatype_text(spec->dtype), may_be_text ? ",\"BYTES\"" : "");
+    if (!may_be_text) { /* classes have a shape of their own */
+        bytes_printf(out, ",\"minItems\":%d,\"maxItems\":%d,\"prefixItems\":[", spec->shape.rank, spec->shape.rank);
+        for (int i = 0; i < spec->shape.rank; i++) {
+            bytes_text(out, i > 0 ? "," : "");
+            if (i == spec->batch_axis || spec->shape.dims[i] < 0)
+                bytes_text(out, "{\"type\":\"integer\",\"minimum\":1}");
+            else
+                bytes_printf(out, "{\"const\":%" PRId64 "}", spec->shape.dims[i]);
+        }
+        bytes_text(out, "]");
     }
-    bytes_text(out, "]},\"datatype\":{\"enum\":[");
-    for (int i = 0; i < count; i++)
-        bytes_printf(out, "%s\"%s\"", i > 0 ? "," : "", v2_datatype_text(specs[i].dtype));
-    bytes_text(out, ",\"BYTES\"]},\"shape\":{\"type\":\"array\",\"items\":{\"type\":\"integer\",\"minimum\":0}},"
-                    "\"parameters\":{\"type\":\"object\"},\"data\":{\"type\":\"array\"}}}}");
+    bytes_text(out, "},\"data\":{\"type\":\"array\"}}}");
 }
 
-/* The schemas of one model: M.request, M.answer, M.v2_request, M.v2_answer. */
-static void write_schemas(struct bytes *out, const struct version_info *info) {
+static void write_tensors(struct bytes *out, const struct tensor_spec *specs, int count, bool is_answer) {
+    bytes_printf(out, "{\"type\":\"array\",\"minItems\":%d,\"maxItems\":%d,\"items\":{\"anyOf\":[",
+                 is_answer ? 1 : count, count);
+    for (int i = 0; i < count; i++) {
+        bytes_text(out, i > 0 ? "," : "");
+        write_tensor(out, &specs[i], is_answer);
+    }
+    bytes_text(out, "]}}");
+}
+
+/* The tensor of each row in an array. */
+static void write_all_rows(struct bytes *out, const struct tensor_spec *spec, uint32_t most) {
+    if (spec->batch_axis >= 0)
+        bytes_printf(out, "{\"type\":\"array\",\"minItems\":1,\"maxItems\":%" PRIu32 ",\"items\":", most);
+    write_array(out, spec, 0);
+    bytes_text(out, spec->batch_axis >= 0 ? "}" : "");
+}
+
+/* The tensors by name, or the one alone, each with all rows: "columns". */
+static void write_columns(struct bytes *out, const char *member, const struct tensor_spec *specs, int count,
+                          uint32_t most) {
+    bytes_printf(out,
+                 "{\"type\":\"object\",\"required\":[\"%s\"],\"properties\":{\"%s\":{\"anyOf\":[{\"type\":\"object\","
+                 "\"required\":[",
+                 member, member);
+    for (int i = 0; i < count; i++)
+        put_name(out, i, specs[i].name);
+    bytes_text(out, "],\"properties\":{");
+    for (int i = 0; i < count; i++) {
+        put_name(out, i, specs[i].name);
+        bytes_text(out, ":");
+        write_all_rows(out, &specs[i], most);
+    }
+    bytes_text(out, count == 1 ? "}}," : "}}");
+    if (count == 1)
+        write_all_rows(out, &specs[0], most);
+    bytes_text(out, "]}}}");
+}
+
+/* The schemas of one model: M.request, M.answer, and those of V1 and V2. */
+static void write_schemas(struct bytes *out, const struct version_info *info, const struct api *api) {
     const struct signature *signature = info->signature;
+    uint32_t most = atomic_load(&api->max_request_rows);
     bytes_printf(out, ",\"%s.request\":", info->model_name);
-    write_rows(out, "instances", signature->inputs, signature->input_count);
+    write_rows(out, "instances", signature->inputs, signature->input_count, most);
     bytes_printf(out, ",\"%s.answer\":", info->model_name);
-    write_rows(out, "predictions", signature->outputs, signature->output_count);
-    bytes_printf(out,
-                 ",\"%s.v2_request\":{\"type\":\"object\",\"required\":[\"inputs\"],\"properties\":{"
-                 "\"id\":{\"type\":\"string\",\"maxLength\":256},\"parameters\":{\"type\":\"object\"},\"inputs\":",
-                 info->model_name);
-    write_tensors(out, signature->inputs, signature->input_count);
-    bytes_text(out, ",\"outputs\":{\"type\":\"array\",\"items\":{\"type\":\"object\",\"required\":[\"name\"]}}}}");
-    bytes_printf(out,
-                 ",\"%s.v2_answer\":{\"type\":\"object\",\"required\":[\"model_name\",\"model_version\",\"outputs\"],"
-                 "\"properties\":{\"id\":{\"type\":\"string\"},\"model_name\":{\"const\":\"%s\"},"
-                 "\"model_version\":{\"type\":\"string\"},\"outputs\":",
+    write_rows(out, "predictions", signature->outputs, signature->output_count, most);
+    bytes_printf(out, ",\"%s.v1_request\":{\"anyOf\":[{\"$ref\":\"#/components/schemas/%s.request\"},",
                  info->model_name, info->model_name);
-    write_tensors(out, signature->outputs, signature->output_count);
+    write_columns(out, "inputs", signature->inputs, signature->input_count, most);
+    bytes_printf(out, "]},\"%s.v1_answer\":{\"anyOf\":[{\"$ref\":\"#/components/schemas/%s.answer\"},",
+                 info->model_name, info->model_name);
+    write_columns(out, "outputs", signature->outputs, signature->output_count, most);
+    bytes_printf(
+        out,
+        "]},\"%s.v2_request\":{\"type\":\"object\",\"required\":[\"inputs\"],\"properties\":{"
+        "\"id\":{\"type\":\"string\",\"maxLength\":256},\"parameters\":{\"type\":\"object\",\"properties\":{"
+        "\"timeout\":{\"type\":\"integer\",\"minimum\":0,\"description\":\"microseconds\"},"
+        "\"priority\":{\"type\":\"integer\",\"minimum\":0},\"binary_data_output\":{\"type\":\"boolean\"}}},\"inputs\":",
+        info->model_name);
+    write_tensors(out, signature->inputs, signature->input_count, false);
+    bytes_text(
+        out, ",\"outputs\":{\"type\":\"array\",\"items\":{\"type\":\"object\",\"required\":[\"name\"],\"properties\":{"
+             "\"name\":{\"enum\":[");
+    for (int i = 0; i < signature->output_count; i++)
+        put_name(out, i, signature->outputs[i].name);
+    bytes_printf(out,
+                 "]},\"parameters\":{\"type\":\"object\"}}}}}},\"%s.v2_answer\":{\"type\":\"object\",\"required\":["
+                 "\"model_name\",\"model_version\",\"outputs\"],\"properties\":{\"id\":{\"type\":\"string\"},"
+                 "\"model_name\":{\"const\":\"%s\"},\"model_version\":{\"type\":\"string\"},\"outputs\":",
+                 info->model_name, info->model_name);
+    write_tensors(out, signature->outputs, signature->output_count, true);
     bytes_text(out, "}}");
 }
 
-#define ERRORS(code, text)                                                                                             \
-    ",\"" code "\":{\"description\":\"" text "\",\"content\":{\"application/json\":{\"schema\":"                       \
-    "{\"$ref\":\"#/components/schemas/error\"}}}}"
-static const char errors[] =
-    ERRORS("400", "the body is not what the model takes") ERRORS("404", "no such model or version")
-        ERRORS("408", "the body did not come in time") ERRORS("413", "too many bytes or rows")
-            ERRORS("415", "a type or coding that is not served") ERRORS("500", "the engine failed, or a result is not "
-                                                                               "finite")
-                ERRORS("503", "refused now: come again after Retry-After") ERRORS("504", "the deadline passed");
-#undef ERRORS
+/* ---- operations */
 
-/* The elements alone, or an array with its head: where a model has one tensor. */
+/* Parameters, answers and schemas that are the same for every model, up to the last of the schemas. */
+extern const char openapi_components[];
+
+#define RESPONSE(code) ",\"" code "\":{\"$ref\":\"#/components/responses/" code "\"}"
+#define READ_ERRORS    RESPONSE("400") RESPONSE("404") RESPONSE("405") RESPONSE("501") RESPONSE("503")
+#define PREDICT_ERRORS                                                                                                 \
+    RESPONSE("400")                                                                                                    \
+    RESPONSE("404")                                                                                                    \
+    RESPONSE("405")                                                                                                    \
+    RESPONSE("408") RESPONSE("409") RESPONSE("413") RESPONSE("415") RESPONSE("500") RESPONSE("501") RESPONSE("503")    \
+        RESPONSE("504")
+
+/* What a path does. `%s` in the path is the model's name. Schemas: see write_bodies. */
+struct operation {
+    const char *path, *summary;
+    const char *request; /* NULL: a GET; "": a POST that needs no body */
+    const char *answer;
+    bool is_binary; /* where the model has one tensor */
+};
+
+/* schema: a common one, or ".NAME" of the model. is_binary: also as the elements alone, or an array with its head. */
 static void write_bodies(struct bytes *out, const char *model, const char *schema, bool is_binary) {
-    bytes_printf(out, "\"content\":{\"application/json\":{\"schema\":{\"$ref\":\"#/components/schemas/%s.%s\"}}", model,
-                 schema);
+    bytes_printf(out, "\"content\":{\"application/json\":{\"schema\":{\"$ref\":\"#/components/schemas/%s%s\"}}",
+                 schema[0] == '.' ? model : "", schema);
     if (is_binary)
         bytes_text(out, ",\"application/octet-stream\":{},\"application/x-npy\":{}");
     bytes_text(out, "}");
 }
 
-struct operation {
-    const char *path, *summary, *request, *answer;
-    bool is_binary;
-};
+static void write_parameters(struct bytes *out, const struct operation *operation) {
+    static const char *const names[] = {"X-Request-Id", "X-Request-Timeout-Ms", "X-Priority"};
+    bool is_versioned = strstr(operation->path, "{version}") != NULL;
+    bytes_text(out, "\"parameters\":[");
+    for (int i = 0; i < (operation->request ? 3 : 1); i++)
+        bytes_printf(out, "%s{\"$ref\":\"#/components/parameters/%s\"}", i > 0 ? "," : "", names[i]);
+    bytes_text(out, is_versioned ? ",{\"$ref\":\"#/components/parameters/version\"}]" : "]");
+}
 
-static void write_operation(struct bytes *out, const struct version_info *info, const char *path,
-                            const struct operation *operation) {
-    bytes_printf(out, ",\"%s\":{\"post\":{\"summary\":\"%s\",\"requestBody\":{\"required\":true,", path,
-                 operation->summary);
-    write_bodies(out, info->model_name, operation->request, operation->is_binary && info->signature->input_count == 1);
-    bytes_text(out, "},\"responses\":{\"200\":{\"description\":\"the results, row by row\",");
-    write_bodies(out, info->model_name, operation->answer, operation->is_binary && info->signature->output_count == 1);
-    bytes_printf(out, "}%s}}}", errors);
+/* info: of the model; NULL: there is none. */
+static void write_operation(struct bytes *out, const struct operation *operation, const struct version_info *info) {
+    const char *hole = strchr(operation->path, '%'), *model = info ? info->model_name : "";
+    bytes_text(out, strcmp(operation->path, "/") == 0 ? "" : ",");
+    if (hole)
+        bytes_printf(out, "\"%.*s%s%s\"", (int)(hole - operation->path), operation->path, model, hole + 2);
+    else
+        bytes_printf(out, "\"%s\"", operation->path);
+    bytes_printf(out, ":{\"%s\":{\"summary\":\"%s\",", operation->request ? "post" : "get", operation->summary);
+    write_parameters(out, operation);
+    if (operation->request && operation->request[0]) {
+        bytes_text(out, ",\"requestBody\":{\"required\":true,");
+        write_bodies(out, model, operation->request, operation->is_binary && info->signature->input_count == 1);
+        bytes_text(out, "}");
+    }
+    bytes_text(out, ",\"responses\":{\"200\":{\"description\":\"done\",");
+    write_bodies(out, model, operation->answer, operation->is_binary && info->signature->output_count == 1);
+    bytes_printf(out, "}%s}}}", operation->request ? PREDICT_ERRORS : READ_ERRORS);
 }
 
 static void write_model(struct bytes *out, const struct version_info *info, bool is_default) {
+    static const struct operation plain = {"/predict", "Predictions of the default model.", ".request", ".answer",
+                                           true};
     static const struct operation operations[] = {
-        {"/models/%s/predict", "Predictions of this model.", "request", "answer", true},
-        {"/v1/models/%s:predict", "The same, for clients of KServe V1 and TensorFlow Serving.", "request", "answer",
+        {"/models/%s/predict", "Predictions of this model.", ".request", ".answer", true},
+        {"/v1/models/%s:predict", "The same, for clients of KServe V1 and TensorFlow Serving.", ".v1_request",
+         ".v1_answer", false},
+        {"/v1/models/%s/versions/{version}:predict", "The same, of one version.", ".v1_request", ".v1_answer", false},
+        {"/v1/models/%s", "Its versions.", NULL, "v1_status", false},
+        {"/v1/models/%s/metadata", "What it takes and gives.", NULL, "v1_metadata", false},
+        {"/v2/models/%s/infer", "Predictions, for clients of the Open Inference Protocol.", ".v2_request", ".v2_answer",
          false},
-        {"/v2/models/%s/infer", "The same, for clients of the Open Inference Protocol.", "v2_request", "v2_answer",
-         false},
+        {"/v2/models/%s/versions/{version}/infer", "The same, of one version.", ".v2_request", ".v2_answer", false},
+        {"/v2/models/%s", "What it takes and gives.", NULL, "metadata", false},
+        {"/v2/models/%s/versions/{version}", "What a version takes and gives.", NULL, "metadata", false},
+        {"/v2/models/%s/ready", "Does it serve?", NULL, "ready", false},
+        {"/v2/models/%s/versions/{version}/ready", "Does the version serve?", NULL, "ready", false},
+        {"/v2/models/%s/config", "As Triton tells it.", NULL, "config", false},
+        {"/v2/models/%s/stats", "What was done, and how long it took.", NULL, "statistics", false},
+        {"/v2/models/%s/versions/{version}/stats", "What one version did.", NULL, "statistics", false},
     };
-    static const struct operation plain = {"/predict", "Predictions of the default model.", "request", "answer", true};
-    char path[128];
     if (is_default)
-        write_operation(out, info, plain.path, &plain);
-    for (size_t i = 0; i < sizeof operations / sizeof operations[0]; i++) {
-        const char *hole = strchr(operations[i].path, '%');
-        snprintf(path, sizeof path, "%.*s%s%s", (int)(hole - operations[i].path), operations[i].path, info->model_name,
-                 hole + 2);
-        write_operation(out, info, path, &operations[i]);
-    }
+        write_operation(out, &plain, info);
+    for (size_t i = 0; i < sizeof operations / sizeof operations[0]; i++)
+        write_operation(out, &operations[i], info);
 }
 
-#define GET(path, text)                                                                                                \
-    ",\"" path "\":{\"get\":{\"summary\":\"" text "\",\"responses\":{\"200\":{\"description\":\"yes\"},"               \
-    "\"503\":{\"description\":\"not now\"}}}}"
-static const char reads[] = GET("/v1/models", "The models' names.") GET("/v2", "What this server is.")
-    GET("/v2/health/live", "Is the process alive?") GET("/v2/health/ready", "Does every model serve?")
-        GET("/v2/models", "The models' names.") GET("/v2/models/stats", "What was done, and how long it took.");
-#undef GET
+static void write_common(struct bytes *out) {
+    static const struct operation operations[] = {
+        {"/", "Is the process alive?", NULL, "alive", false},
+        {"/v1/models", "The models' names.", NULL, "names", false},
+        {"/v2", "What this server is.", NULL, "server", false},
+        {"/v2/health/live", "Is the process alive?", NULL, "live", false},
+        {"/v2/health/ready", "Does every model serve?", NULL, "ready", false},
+        {"/v2/models", "The models' names.", NULL, "names", false},
+        {"/v2/models/stats", "What was done, and how long it took.", NULL, "statistics", false},
+        {"/v2/repository/index", "Every version there is.", "", "index", false},
+    };
+    for (size_t i = 0; i < sizeof operations / sizeof operations[0]; i++)
+        write_operation(out, &operations[i], NULL);
+}
 
-/* Calls write for each model that serves. */
-static void each_model(struct api *api, struct bytes *out,
-                       void (*write)(struct bytes *, const struct version_info *, bool)) {
+/* Calls write_model or, for is_schemas, write_schemas for each model that serves. */
+static void each_model(struct api *api, struct bytes *out, bool is_schemas) {
     for (int i = 0; i < catalog_model_count(api->catalog); i++) {
         struct version *version = catalog_stable(api->catalog, i);
         if (!version)
             continue;
         struct version_info info = engine_describe(version);
-        write(out, &info, i == 0);
+        if (is_schemas)
+            write_schemas(out, &info, api);
+        else
+            write_model(out, &info, i == 0);
         engine_release(version);
     }
-}
-
-static void write_model_schemas(struct bytes *out, const struct version_info *info, bool is_default) {
-    (void)is_default;
-    write_schemas(out, info);
 }
 
 static void head(struct exchange *exchange, const struct request *request) {
@@ -190,16 +300,12 @@ static void head(struct exchange *exchange, const struct request *request) {
     struct bytes *out = reply_begin(exchange);
     (void)request;
     bytes_text(out, "{\"openapi\":\"3.1.0\",\"info\":{\"title\":\"weir\",\"version\":\"" WEIR_VERSION
-                    "\",\"description\":\"Every answer is in time, or a refusal at once.\"},\"paths\":{\"/\":{\"get\":{"
-                    "\"summary\":\"Is the process alive?\",\"responses\":{\"200\":{\"description\":\"yes\"}}}}");
-    bytes_text(out, reads);
-    each_model(api, out, write_model);
-    bytes_text(
-        out,
-        "},\"components\":{\"schemas\":{\"error\":{\"type\":\"object\",\"required\":[\"error\",\"code\",\"reason\"],"
-        "\"properties\":{\"error\":{\"type\":\"string\"},\"code\":{\"type\":\"integer\"},"
-        "\"reason\":{\"type\":\"string\"},\"retry_after_ms\":{\"type\":\"integer\",\"minimum\":1}}}");
-    each_model(api, out, write_model_schemas);
+                    "\",\"description\":\"Every answer is in time, or a refusal at once.\"},\"paths\":{");
+    write_common(out);
+    each_model(api, out, false);
+    bytes_text(out, "},\"components\":{");
+    bytes_text(out, openapi_components);
+    each_model(api, out, true);
     bytes_text(out, "}}}\n");
     reply_json(exchange, 200, out);
 }
