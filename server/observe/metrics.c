@@ -52,13 +52,18 @@ struct metrics_shard *metrics_shard(struct metrics *metrics, int index) {
     return metrics->shards[index];
 }
 
-/* The pair that makes room: the one longest gone; -1: all are in use. Called with the lock. */
+/* The place of a new pair: a fresh one while few are gone, else that of the one longest gone; -1: all are in use.
+ * Called with the lock. */
 static int find_room(const struct metrics *metrics) {
-    int found = -1;
-    for (int i = 0; i < metrics->model_count; i++)
-        if (metrics->retired[i] > 0 && (found < 0 || metrics->retired[i] < metrics->retired[found]))
-            found = i;
-    return found;
+    int longest = -1, gone = 0;
+    for (int i = 0; i < metrics->model_count; i++) {
+        if (metrics->retired[i] == 0)
+            continue;
+        gone++;
+        if (longest < 0 || metrics->retired[i] < metrics->retired[longest])
+            longest = i;
+    }
+    return gone < METRICS_KEPT_GONE && metrics->model_count < METRICS_MAX_MODELS ? metrics->model_count : longest;
 }
 
 /* Called with the lock. */
@@ -66,7 +71,7 @@ static int find_or_add(struct metrics *metrics, const char *name, uint64_t versi
     for (int i = 0; i < metrics->model_count; i++)
         if (metrics->versions[i] == version && strcmp(metrics->names[i], name) == 0)
             return i;
-    int i = metrics->model_count < METRICS_MAX_MODELS ? metrics->model_count : find_room(metrics);
+    int i = find_room(metrics);
     char *copy = i >= 0 ? strdup(name) : NULL;
     if (!copy)
         return -1;

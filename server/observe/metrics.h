@@ -12,8 +12,13 @@
 struct metrics;
 struct metrics_shard;
 
-/* Pairs of model name and version that get series of their own at a time; more share the labels "other". */
-enum { METRICS_MAX_MODELS = 128, METRICS_TAGS = METRICS_MAX_MODELS + 2 }; /* the latter: metrics_model is below it */
+/* Pairs of model name and version that get series of their own at a time; more share the labels "other". Of those that
+ * are gone the last few keep theirs, so that their last counts are seen, and memory does not grow with every reload. */
+enum {
+    METRICS_KEPT_GONE = 16,
+    METRICS_MAX_MODELS = 128,
+    METRICS_TAGS = METRICS_MAX_MODELS + 2
+}; /* the latter: metrics_model is below it */
 
 /* Values read at scrape time. */
 struct metrics_gauges {

@@ -273,9 +273,10 @@ class Infer(V2Case):
         def ask(i):
             row = [float((i * 3 + c) % 17) for c in range(64)]
             want = self.server.predict([row]).predictions[0]
-            return self.outputs(self.infer({"id": str(i), "inputs": [dict(INPUT, data=row)]}))["probabilities"] == want
+            got = self.outputs(self.infer({"id": str(i), "inputs": [dict(INPUT, data=row)]}))["probabilities"]
+            return max(abs(a - b) for a, b in zip(got, want, strict=True))  # batches of other sizes may round otherwise
 
-        self.assertEqual(run_at_once([lambda i=i: ask(i) for i in range(24)]), [True] * 24)
+        self.assertLess(max(run_at_once([lambda i=i: ask(i) for i in range(24)])), 1e-5)
 
     def test_the_route_has_its_series(self):
         self.infer({"inputs": [INPUT]})

@@ -319,8 +319,8 @@ class State(unittest.TestCase):
                     server.order("versions/%d/unload" % number)
                 page = server.request("GET", "/metrics").body.decode()
         counted = set(re.findall(r'weir_requests_total{model="demo",version="(\w+)",route="/predict"', page))
-        self.assertLessEqual(len(counted), 128)
-        self.assertLessEqual({str(number) for number in others[30:]}, counted)
+        self.assertLessEqual(len(counted), 32)
+        self.assertLessEqual({str(number) for number in others[-16:]}, counted)
         self.assertNotIn("1", counted)
         self.assertNotIn('version="other"', page)
 

@@ -174,6 +174,20 @@ Test(metrics, a_version_that_is_gone_makes_room_when_there_is_no_other) {
     metrics_destroy(metrics);
 }
 
+Test(metrics, the_last_few_that_are_gone_keep_their_series) {
+    struct metrics *metrics = metrics_create(1);
+    int first = 0;
+    for (uint64_t version = 1; version <= METRICS_KEPT_GONE; version++) {
+        int number = metrics_model(metrics, "digits", version);
+        first = version == 1 ? number : first;
+        cr_assert(version == 1 || number != first);
+        metrics_retire(metrics, number);
+    }
+    cr_assert_eq(metrics_model(metrics, "digits", METRICS_KEPT_GONE + 1), first);
+    cr_assert_neq(metrics_model(metrics, "digits", METRICS_KEPT_GONE + 2), first);
+    metrics_destroy(metrics);
+}
+
 Test(metrics, batches_and_queue_delays_have_histograms) {
     struct metrics *metrics = metrics_create(2);
     model = metrics_model(metrics, "m", 1);
