@@ -183,14 +183,10 @@ static void write_schemas(struct bytes *out, const struct version_info *info, co
 /* Parameters, answers and schemas that are the same for every model, up to the last of the schemas. */
 extern const char openapi_components[];
 
-#define RESPONSE(code) ",\"" code "\":{\"$ref\":\"#/components/responses/" code "\"}"
-#define READ_ERRORS    RESPONSE("400") RESPONSE("404") RESPONSE("405") RESPONSE("501") RESPONSE("503")
-#define PREDICT_ERRORS                                                                                                 \
-    RESPONSE("400")                                                                                                    \
-    RESPONSE("404")                                                                                                    \
-    RESPONSE("405")                                                                                                    \
-    RESPONSE("408") RESPONSE("409") RESPONSE("413") RESPONSE("415") RESPONSE("500") RESPONSE("501") RESPONSE("503")    \
-        RESPONSE("504")
+/* What may be answered instead of 200. */
+static const char *const read_codes[] = {"400", "404", "405", "501", "503", NULL};
+static const char *const predict_codes[] = {"400", "404", "405", "408", "409", "413",
+                                            "415", "500", "501", "503", "504", NULL};
 
 /* What a path does. `%s` in the path is the model's name. Schemas: see write_bodies. */
 struct operation {
@@ -235,7 +231,10 @@ static void write_operation(struct bytes *out, const struct operation *operation
     }
     bytes_text(out, ",\"responses\":{\"200\":{\"description\":\"done\",");
     write_bodies(out, model, operation->answer, operation->is_binary && info->signature->output_count == 1);
-    bytes_printf(out, "}%s}}}", operation->request ? PREDICT_ERRORS : READ_ERRORS);
+    bytes_text(out, "}");
+    for (const char *const *code = operation->request ? predict_codes : read_codes; *code; code++)
+        bytes_printf(out, ",\"%s\":{\"$ref\":\"#/components/responses/%s\"}", *code, *code);
+    bytes_text(out, "}}}");
 }
 
 static void write_model(struct bytes *out, const struct version_info *info, bool is_default) {

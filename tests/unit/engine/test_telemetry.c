@@ -99,7 +99,7 @@ Test(telemetry, a_lost_gpu_is_reported_once) {
     begin(NVML_DOUBLE, PERIOD_NS);
     wait_until(reported, 1, "the report");
     cr_assert(reading_of(1).lost);
-    cr_assert(says(1, "GPU is lost"));
+    wait_until(says, 1, "GPU is lost"); /* on a busy machine a reading may be old just now */
     wait_until(numbers_are_there, 0, "the other one's numbers");
     unsigned long calls = state->calls; /* a few more readings */
     while (((volatile struct nvml_double *)state)->calls < calls + 200)
