@@ -116,6 +116,7 @@ if stage build build dev; then
         stage networks "$PYTHON" tests/networks/agree.py
         stage operators-random "$PYTHON" tests/conformance/onnx_reference.py
         WEIR=$PWD/build/weir stage clients "$PYTHON" tests/integration/clients/table.py
+        WEIR=$PWD/build/weir stage schema "$PYTHON" tests/integration/clients/schema_calls.py
     fi
 fi
 if stage build-tsan build tsan race_programs && stage build-tsan-weir build tsan weir &&
@@ -132,6 +133,7 @@ if stage build-asan build asan; then
     if [[ -n ${WEIR_TEST_ALL:-} ]]; then
         stage operators-cuda-asan "$PYTHON" tests/conformance/onnx_cuda.py --program build/asan/tests/run_network
         WEIR=$PWD/build/asan/weir stage clients-asan "$PYTHON" tests/integration/clients/table.py
+        WEIR=$PWD/build/asan/weir stage schema-asan "$PYTHON" tests/integration/clients/schema_calls.py --quick
     fi
 fi
 if stage build-fuzz build fuzz fuzz_targets; then

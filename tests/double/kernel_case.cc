@@ -183,6 +183,17 @@ static void download_output(const struct view *output, const unsigned char *devi
         memcpy(output->data, all.data() + RED_ZONE_BYTES, bytes);
 }
 
+struct kernel_case kernel_case_make(enum operation_kind kind, std::initializer_list<struct view> inputs,
+                                    std::initializer_list<struct view> outputs) {
+    struct kernel_case made = {};
+    made.operation.kind = kind;
+    for (const struct view &view : inputs)
+        made.inputs[made.input_count++] = view;
+    for (const struct view &view : outputs)
+        made.outputs[made.output_count++] = view;
+    return made;
+}
+
 bool kernel_case_run(const struct kernel_case *given) {
     struct view inputs[KERNEL_CASE_MOST_VIEWS] = {}, outputs[KERNEL_CASE_MOST_VIEWS] = {};
     cuda_launcher launch = cuda_find(&given->operation, given->inputs, given->outputs);

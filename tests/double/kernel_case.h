@@ -57,6 +57,9 @@ struct kernel_case {
     bool in_place;   /* output 0 is input 0's memory */
 };
 
+struct kernel_case kernel_case_make(enum operation_kind kind, std::initializer_list<struct view> inputs,
+                                    std::initializer_list<struct view> outputs);
+
 /* Runs the kernel that cuda_find gives; the results are in the outputs' memory. false: there is none, or it failed. */
 bool kernel_case_run(const struct kernel_case *given);
 

@@ -11,17 +11,6 @@ extern "C" {
 #include "kernels/element.h"
 }
 
-static struct kernel_case make(enum operation_kind kind, std::initializer_list<struct view> inputs,
-                               std::initializer_list<struct view> outputs) {
-    struct kernel_case made = {};
-    made.operation.kind = kind;
-    for (const struct view &view : inputs)
-        made.inputs[made.input_count++] = view;
-    for (const struct view &view : outputs)
-        made.outputs[made.output_count++] = view;
-    return made;
-}
-
 enum { STEPS = 4, BATCH = 3, IN = 5 };
 
 /* Small weights, so that no gate is shut. */
@@ -50,10 +39,10 @@ static struct kernel_case layer(enum recurrent_kind kind, size_t directions, siz
     struct view state = batch_first ? kernel_case_view(ELEMENT_F32, {BATCH, directions, hidden})
                                     : kernel_case_view(ELEMENT_F32, {directions, BATCH, hidden});
     struct view after = kernel_case_like(&state, ELEMENT_F32);
-    struct kernel_case made =
-        make(OPERATION_RECURRENT,
-             {x, weights({directions, gates, IN}), weights({directions, gates, hidden}), none, none, none, none, none},
-             {y, state, kind == RECURRENT_LSTM ? after : none});
+    struct kernel_case made = kernel_case_make(
+        OPERATION_RECURRENT,
+        {x, weights({directions, gates, IN}), weights({directions, gates, hidden}), none, none, none, none, none},
+        {y, state, kind == RECURRENT_LSTM ? after : none});
     made.operation.recurrent.kind = kind;
     made.operation.recurrent.directions = (int)directions;
     made.operation.recurrent.batch_first = batch_first;
@@ -115,7 +104,7 @@ static void check_topk(enum element element, int axis, size_t k, struct view x, 
     season(&x);
     y.dims[axis] = k;
     struct view values = kernel_case_like(&y, element), places = kernel_case_like(&y, ELEMENT_I64), none = {};
-    struct kernel_case made = make(OPERATION_TOPK, {x}, {values, places});
+    struct kernel_case made = kernel_case_make(OPERATION_TOPK, {x}, {values, places});
     made.operation.topk.axis = axis;
     made.operation.topk.largest = largest;
     kernel_case_check(&made, 0);
@@ -141,7 +130,7 @@ static void first_elements(void) {
 /* The labels of the inputs, then those of the output. */
 static void check_einsum(std::initializer_list<const char *> labels, std::initializer_list<struct view> inputs,
                          struct view y) {
-    struct kernel_case made = make(OPERATION_EINSUM, inputs, {y});
+    struct kernel_case made = kernel_case_make(OPERATION_EINSUM, inputs, {y});
     struct einsum *einsum = &made.operation.einsum;
     einsum->term_count = (int)inputs.size();
     int term = 0;
@@ -186,20 +175,23 @@ static void check_scatter(enum element element, enum element of_index, int reduc
         kernel_case_check(made, 1e-6f);
     };
     for (int axis = 0; axis < 3; axis++) {
-        struct kernel_case made = make(OPERATION_SCATTER_ELEMENTS,
-                                       {kernel_case_view(element, {4, 6, 5}), indices_for(4, of_index, {3, 5, 4}),
-                                        kernel_case_view(element, {3, 5, 4})},
-                                       {kernel_case_view(element, {4, 6, 5})});
+        struct kernel_case made =
+            kernel_case_make(OPERATION_SCATTER_ELEMENTS,
+                             {kernel_case_view(element, {4, 6, 5}), indices_for(4, of_index, {3, 5, 4}),
+                              kernel_case_view(element, {3, 5, 4})},
+                             {kernel_case_view(element, {4, 6, 5})});
         set(&made, axis);
     }
-    struct kernel_case made = make(OPERATION_SCATTER_ND,
-                                   {kernel_case_view(element, {3, 4, 5, 6}), indices_for(3, of_index, {2, 7, 2}),
-                                    kernel_case_view(element, {2, 7, 5, 6})},
-                                   {kernel_case_view(element, {3, 4, 5, 6})});
+    struct kernel_case made =
+        kernel_case_make(OPERATION_SCATTER_ND,
+                         {kernel_case_view(element, {3, 4, 5, 6}), indices_for(3, of_index, {2, 7, 2}),
+                          kernel_case_view(element, {2, 7, 5, 6})},
+                         {kernel_case_view(element, {3, 4, 5, 6})});
     set(&made, 0);
-    made = make(OPERATION_SCATTER_ND,
-                {kernel_case_view(element, {5}), indices_for(5, of_index, {9, 1}), kernel_case_view(element, {9})},
-                {kernel_case_view(element, {5})});
+    made = kernel_case_make(
+        OPERATION_SCATTER_ND,
+        {kernel_case_view(element, {5}), indices_for(5, of_index, {9, 1}), kernel_case_view(element, {9})},
+        {kernel_case_view(element, {5})});
     set(&made, 0);
     made.inputs[1] = kernel_case_view(of_index, {0, 1});
     made.inputs[2] = kernel_case_view(element, {0});
@@ -213,7 +205,7 @@ static void updates(void) {
     for (enum element element : {ELEMENT_F16, ELEMENT_F64, ELEMENT_BOOL})
         check_scatter(element, ELEMENT_I64, SCATTER_SET);
     struct view half = kernel_case_view(ELEMENT_F16, {3});
-    struct kernel_case sum = make(OPERATION_SCATTER_ND, {half, half, half}, {half});
+    struct kernel_case sum = kernel_case_make(OPERATION_SCATTER_ND, {half, half, half}, {half});
     sum.operation.gather.reduction = SCATTER_ADD;
     KERNEL_CASE_ASSERT(cuda_find(&sum.operation, sum.inputs, sum.outputs) == NULL);
 }
@@ -233,7 +225,7 @@ static void quantization(void) {
             for (bool zero : {false, true}) {
                 struct view x = kernel_case_view(ELEMENT_F32, {4, 4, 4}), small = kernel_case_like(&x, element);
                 struct view scale = axis < 0 ? scales({}) : scales({4});
-                struct kernel_case made = make(OPERATION_QUANTIZE, {x, scale, none}, {small});
+                struct kernel_case made = kernel_case_make(OPERATION_QUANTIZE, {x, scale, none}, {small});
                 ((float *)x.data)[7] = NAN;
                 ((float *)x.data)[9] = INFINITY;
                 made.inputs[2] = zero ? kernel_case_like(&scale, element) : none;
@@ -246,9 +238,10 @@ static void quantization(void) {
             }
     struct view x = kernel_case_view(ELEMENT_F32, {3, 700}), small = kernel_case_like(&x, ELEMENT_U8);
     struct view wide = kernel_case_view(ELEMENT_I32, {3, 7}), scale = scales({});
-    struct kernel_case made = make(OPERATION_DEQUANTIZE, {wide, scale, none}, {kernel_case_like(&wide, ELEMENT_F32)});
+    struct kernel_case made =
+        kernel_case_make(OPERATION_DEQUANTIZE, {wide, scale, none}, {kernel_case_like(&wide, ELEMENT_F32)});
     kernel_case_check(&made, 0);
-    made = make(OPERATION_DYNAMIC_QUANTIZE, {x}, {small, scales({}), kernel_case_view(ELEMENT_U8, {})});
+    made = kernel_case_make(OPERATION_DYNAMIC_QUANTIZE, {x}, {small, scales({}), kernel_case_view(ELEMENT_U8, {})});
     kernel_case_check(&made, 0);
     memset(x.data, 0, view_count(&x) * sizeof(float));
     kernel_case_check(&made, 0);

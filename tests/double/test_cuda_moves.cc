@@ -13,17 +13,6 @@ extern "C" {
 
 static const enum element elements[] = {ELEMENT_F32, ELEMENT_U8, ELEMENT_F16, ELEMENT_I64};
 
-static struct kernel_case make(enum operation_kind kind, std::initializer_list<struct view> inputs,
-                               std::initializer_list<struct view> outputs) {
-    struct kernel_case made = {};
-    made.operation.kind = kind;
-    for (const struct view &view : inputs)
-        made.inputs[made.input_count++] = view;
-    for (const struct view &view : outputs)
-        made.outputs[made.output_count++] = view;
-    return made;
-}
-
 /* Aligned as the backend's memory is, and as badly as the element allows. */
 static void check_moved(struct kernel_case *made) {
     made->misaligned = false;
@@ -36,7 +25,7 @@ static void check_transpose(struct view x, const int *order) {
     struct view y = x;
     for (int d = 0; d < x.rank; d++)
         y.dims[d] = x.dims[order[d]];
-    struct kernel_case made = make(OPERATION_TRANSPOSE, {x}, {kernel_case_like(&y, x.element)});
+    struct kernel_case made = kernel_case_make(OPERATION_TRANSPOSE, {x}, {kernel_case_like(&y, x.element)});
     memcpy(made.operation.transpose.order, order, (size_t)x.rank * sizeof *order);
     check_moved(&made);
 }
@@ -66,8 +55,8 @@ static void transposes(void) {
 
 static void slices(void) {
     for (enum element element : elements) {
-        struct kernel_case made =
-            make(OPERATION_SLICE, {kernel_case_view(element, {4, 6, 16})}, {kernel_case_view(element, {2, 3, 8})});
+        struct kernel_case made = kernel_case_make(OPERATION_SLICE, {kernel_case_view(element, {4, 6, 16})},
+                                                   {kernel_case_view(element, {2, 3, 8})});
         made.operation.slice = {{1, 0, 4}, {1, 2, 1}};
         check_moved(&made);
         made.operation.slice = {{3, 5, 14}, {-2, -2, -1}};
@@ -75,21 +64,24 @@ static void slices(void) {
         made.operation.slice = {{0, 1, 3}, {3, 1, 1}};
         check_moved(&made);
     }
-    struct kernel_case none =
-        make(OPERATION_SLICE, {kernel_case_view(ELEMENT_F32, {4, 6})}, {kernel_case_view(ELEMENT_F32, {4, 0})});
+    struct kernel_case none = kernel_case_make(OPERATION_SLICE, {kernel_case_view(ELEMENT_F32, {4, 6})},
+                                               {kernel_case_view(ELEMENT_F32, {4, 0})});
     check_moved(&none);
 }
 
 static void expansions(void) {
     for (enum element element : elements) {
-        struct kernel_case made =
-            make(OPERATION_EXPAND, {kernel_case_view(element, {3, 1, 8})}, {kernel_case_view(element, {2, 3, 5, 8})});
+        struct kernel_case made = kernel_case_make(OPERATION_EXPAND, {kernel_case_view(element, {3, 1, 8})},
+                                                   {kernel_case_view(element, {2, 3, 5, 8})});
         check_moved(&made);
-        made = make(OPERATION_EXPAND, {kernel_case_view(element, {1})}, {kernel_case_view(element, {7, 4})});
+        made =
+            kernel_case_make(OPERATION_EXPAND, {kernel_case_view(element, {1})}, {kernel_case_view(element, {7, 4})});
         check_moved(&made);
-        made = make(OPERATION_TILE, {kernel_case_view(element, {2, 1, 3})}, {kernel_case_view(element, {4, 5, 9})});
+        made = kernel_case_make(OPERATION_TILE, {kernel_case_view(element, {2, 1, 3})},
+                                {kernel_case_view(element, {4, 5, 9})});
         check_moved(&made);
-        made = make(OPERATION_TRILU, {kernel_case_view(element, {2, 5, 7})}, {kernel_case_view(element, {2, 5, 7})});
+        made = kernel_case_make(OPERATION_TRILU, {kernel_case_view(element, {2, 5, 7})},
+                                {kernel_case_view(element, {2, 5, 7})});
         for (int k = -6; k < 8; k += 2)
             for (bool upper : {false, true}) {
                 made.operation.trilu = {k, upper};
@@ -121,8 +113,8 @@ static void pads(void) {
     for (enum element element : elements)
         for (enum pad_mode mode : modes) {
             struct view none = {}, x = kernel_case_view(element, {3, 4, 5});
-            struct kernel_case made =
-                make(OPERATION_PAD, {x, kernel_case_view(element, {})}, {kernel_case_view(element, {5, 4, 9})});
+            struct kernel_case made = kernel_case_make(OPERATION_PAD, {x, kernel_case_view(element, {})},
+                                                       {kernel_case_view(element, {5, 4, 9})});
             made.operation.pad = {mode, {1, 0, 2}};
             check_moved(&made);
             made.inputs[1] = none;
@@ -144,28 +136,29 @@ static struct view indices_for(size_t size, enum element element, std::initializ
 static void gathers(void) {
     for (enum element element : elements)
         for (enum element of_index : {ELEMENT_I64, ELEMENT_I32}) {
-            struct kernel_case made =
-                make(OPERATION_GATHER, {kernel_case_view(element, {50, 24}), indices_for(50, of_index, {2, 7})},
-                     {kernel_case_view(element, {2, 7, 24})});
+            struct kernel_case made = kernel_case_make(
+                OPERATION_GATHER, {kernel_case_view(element, {50, 24}), indices_for(50, of_index, {2, 7})},
+                {kernel_case_view(element, {2, 7, 24})});
             check_moved(&made);
-            made = make(OPERATION_GATHER, {kernel_case_view(element, {3, 6, 5}), indices_for(6, of_index, {4})},
-                        {kernel_case_view(element, {3, 4, 5})});
+            made = kernel_case_make(OPERATION_GATHER,
+                                    {kernel_case_view(element, {3, 6, 5}), indices_for(6, of_index, {4})},
+                                    {kernel_case_view(element, {3, 4, 5})});
             made.operation.gather.axis = 1;
             check_moved(&made);
-            made = make(OPERATION_GATHER, {kernel_case_view(element, {3, 6}), indices_for(6, of_index, {})},
-                        {kernel_case_view(element, {3})});
+            made = kernel_case_make(OPERATION_GATHER, {kernel_case_view(element, {3, 6}), indices_for(6, of_index, {})},
+                                    {kernel_case_view(element, {3})});
             made.operation.gather.axis = 1;
             check_moved(&made);
             for (int axis = 0; axis < 3; axis++) {
-                made = make(OPERATION_GATHER_ELEMENTS,
-                            {kernel_case_view(element, {4, 6, 5}), indices_for(4, of_index, {3, 5, 4})},
-                            {kernel_case_view(element, {3, 5, 4})});
+                made = kernel_case_make(OPERATION_GATHER_ELEMENTS,
+                                        {kernel_case_view(element, {4, 6, 5}), indices_for(4, of_index, {3, 5, 4})},
+                                        {kernel_case_view(element, {3, 5, 4})});
                 made.operation.gather.axis = axis;
                 check_moved(&made);
             }
-            made = make(OPERATION_GATHER_ND,
-                        {kernel_case_view(element, {3, 4, 5, 6}), indices_for(4, of_index, {3, 7, 2})},
-                        {kernel_case_view(element, {3, 7, 6})});
+            made = kernel_case_make(OPERATION_GATHER_ND,
+                                    {kernel_case_view(element, {3, 4, 5, 6}), indices_for(4, of_index, {3, 7, 2})},
+                                    {kernel_case_view(element, {3, 7, 6})});
             made.operation.gather.batch_dims = 1;
             check_moved(&made);
         }
@@ -176,8 +169,8 @@ static void gathers(void) {
                                                        : axis    ? 3u
                                                                  : 2u,
                                                        axis == 2 ? 5u : 3u});
-            struct kernel_case made =
-                make(OPERATION_ONE_HOT, {indices_for(5, ELEMENT_I64, {2, 3}), kernel_case_view(element, {2})}, {y});
+            struct kernel_case made = kernel_case_make(
+                OPERATION_ONE_HOT, {indices_for(5, ELEMENT_I64, {2, 3}), kernel_case_view(element, {2})}, {y});
             made.operation.axis = axis;
             check_moved(&made);
             made.inputs[0] = kernel_case_like(&made.inputs[0], ELEMENT_F32);
@@ -188,7 +181,7 @@ static void gathers(void) {
 }
 
 static void check_resize(struct resize resize, struct view x, struct view y) {
-    struct kernel_case made = make(OPERATION_RESIZE, {x}, {y});
+    struct kernel_case made = kernel_case_make(OPERATION_RESIZE, {x}, {y});
     for (int d = 0; d < x.rank; d++) {
         resize.scales[d] = (float)y.dims[d] / (float)x.dims[d];
         resize.roi_start[d] = d < 2 ? 0 : 0.2f;
@@ -255,7 +248,7 @@ static void pools(void) {
     for (const struct window &window : windows)
         for (int choice = 0; choice < 4; choice++) {
             struct view none = {}, x = image_of(&window, 2, 3), y = result_of(&window, &x, 3);
-            struct kernel_case made = make(OPERATION_POOL, {x}, {y, none});
+            struct kernel_case made = kernel_case_make(OPERATION_POOL, {x}, {y, none});
             made.operation.pool.window = window;
             made.operation.pool.kind = choice == 0 ? POOL_MAX : choice == 3 ? POOL_LP : POOL_AVERAGE;
             made.operation.pool.count_padding = choice == 2;
@@ -271,9 +264,9 @@ static void greatest_with_their_places(void) {
         for (enum element element : {ELEMENT_F32, ELEMENT_U8, ELEMENT_I8})
             for (bool columns : {false, true}) {
                 struct view floats = image_of(&window, 2, 3), y = result_of(&window, &floats, 3);
-                struct kernel_case made =
-                    make(OPERATION_POOL, {element == ELEMENT_F32 ? floats : kernel_case_like(&floats, element)},
-                         {kernel_case_like(&y, element), kernel_case_like(&y, ELEMENT_I64)});
+                struct kernel_case made = kernel_case_make(
+                    OPERATION_POOL, {element == ELEMENT_F32 ? floats : kernel_case_like(&floats, element)},
+                    {kernel_case_like(&y, element), kernel_case_like(&y, ELEMENT_I64)});
                 made.operation.pool.window = window;
                 made.operation.pool.kind = POOL_MAX;
                 made.operation.pool.column_major = columns;
@@ -301,7 +294,7 @@ static void depthwise(void) {
                 struct view y = result_of(&window, &x, channels * multiplier);
                 struct view w = weights_of(&window, channels * multiplier, 1);
                 window.groups = channels;
-                struct kernel_case made = make(OPERATION_CONV, {x, w, none, none}, {y});
+                struct kernel_case made = kernel_case_make(OPERATION_CONV, {x, w, none, none}, {y});
                 made.operation.window = window;
                 kernel_case_check(&made, 3e-6f);
                 made.inputs[2] = kernel_case_view(ELEMENT_F32, {channels * multiplier});
@@ -319,7 +312,7 @@ static void transposed(void) {
             struct view none = {}, y = image_of(&window, 2, 6), x = result_of(&window, &y, 4);
             struct view w = weights_of(&window, 4, 6 / groups);
             window.groups = groups;
-            struct kernel_case made = make(OPERATION_CONV_TRANSPOSE, {x, w, none}, {y});
+            struct kernel_case made = kernel_case_make(OPERATION_CONV_TRANSPOSE, {x, w, none}, {y});
             made.operation.window = window;
             kernel_case_check(&made, 1e-5f);
             made.inputs[2] = kernel_case_view(ELEMENT_F32, {6});
@@ -382,7 +375,7 @@ static void convolutions(void) {
                 struct view none = {}, x = image_of(&window, 2, 4), y = result_of(&window, &x, 34);
                 struct view w = weights_of(&window, 34, 4 / groups);
                 window.groups = groups;
-                struct kernel_case made = make(OPERATION_CONV, {x, w, none, none}, {y});
+                struct kernel_case made = kernel_case_make(OPERATION_CONV, {x, w, none, none}, {y});
                 made.operation.window = window;
                 made.operation.then = {UNARY_NONE, 0, 0};
                 check_convolution(&made, piece);
@@ -414,7 +407,7 @@ static void many_images(void) {
 
 static void refusals(void) {
     struct view x = kernel_case_view(ELEMENT_F32, {1, 4, 9, 8}), half = kernel_case_like(&x, ELEMENT_F16), none = {};
-    struct kernel_case made = make(OPERATION_MATMUL, {x, x}, {x, none});
+    struct kernel_case made = kernel_case_make(OPERATION_MATMUL, {x, x}, {x, none});
     auto lacks = [&made] { return cuda_find(&made.operation, made.inputs, made.outputs) == NULL; };
     KERNEL_CASE_ASSERT(lacks());
     made.operation.kind = OPERATION_POOL;
