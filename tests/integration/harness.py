@@ -410,8 +410,10 @@ def run_weir(*arguments, env=None, seconds=30, **options):
 
 
 class ServerCase(unittest.TestCase):
-    """Tests that share one server. A subclass says how to start it."""
+    """Tests that share one server. A subclass says how to start it; unless it says otherwise, the server has all the time
+    there is, so that a busy machine refuses nothing."""
 
+    PATIENT = {"timeout_ms": 60000, "queue_delay_target_ms": 60000}
     OPTIONS = {}
 
     @classmethod
@@ -420,7 +422,7 @@ class ServerCase(unittest.TestCase):
 
     @classmethod
     def setUpClass(cls):
-        cls.server = Server(cls.model(), **cls.OPTIONS)
+        cls.server = Server(cls.model(), **{**cls.PATIENT, **cls.OPTIONS})
 
     @classmethod
     def tearDownClass(cls):

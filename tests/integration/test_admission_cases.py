@@ -20,7 +20,7 @@ def wide_message(client, rows, headers=()):
 class Predict(ServerCase):
     """Batches of 64 rows of a model that takes some ten milliseconds for each."""
 
-    OPTIONS = {"batch_size": 64, "max_concurrency": 64, "timeout_ms": 60000}
+    OPTIONS = {"batch_size": 64, "max_concurrency": 64, "queue_delay_target_ms": "auto"}
 
     @classmethod
     def model(cls):

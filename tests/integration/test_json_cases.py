@@ -18,8 +18,7 @@ def float32(value):
 class JsonCase(ServerCase):
     """The tests of rows in JSON hold on every path that takes them: others set PATH."""
 
-    # A busy machine refuses nothing.
-    OPTIONS = {"max_body_bytes": 1024 * 1024, "batch_size": 8, "timeout_ms": 60000, "queue_delay_target_ms": 60000}
+    OPTIONS = {"max_body_bytes": 1024 * 1024, "batch_size": 8}
     PATH = "/predict"
 
     @classmethod
