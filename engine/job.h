@@ -46,6 +46,7 @@ struct job {
     int64_t finished_ns;
     uint32_t batch_rows; /* rows of the batch that ran its last rows, and what that took: to gather them, to compute, */
     int64_t batch_input_ns, batch_infer_ns, batch_output_ns; /* and to hand them back */
+    int device;                                              /* on which it ran */
 
     /* The engine's own. */
     uint32_t batch_rows_limit; /* most rows of a batch of this version */

@@ -4,7 +4,15 @@
 
 #include <stdbool.h>
 
-enum thread_role { THREAD_OTHER, THREAD_LOOP, THREAD_DEVICE, THREAD_LOADER, THREAD_SAMPLER, THREAD_ROLLOUT };
+enum thread_role {
+    THREAD_OTHER,
+    THREAD_LOOP,
+    THREAD_DEVICE,
+    THREAD_LOADER,
+    THREAD_SAMPLER,
+    THREAD_ROLLOUT,
+    THREAD_WRITER, /* of the access log */
+};
 
 /* Names the calling thread "loop-INDEX", "dev-INDEX", "loader-INDEX"... and gives it its role. */
 void thread_enter(enum thread_role role, int index);

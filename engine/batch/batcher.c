@@ -412,6 +412,7 @@ int batcher_end(struct batcher *batcher, struct batch *batch, int64_t now_ns) {
         job->parts_out--;
         job->rows_done += part->rows;
         job->batch_rows = batch->rows;
+        job->device = batch->device;
         job->batch_input_ns = batch->input_ns;
         job->batch_infer_ns = batch->infer_ns;
         job->batch_output_ns = batch->output_ns;
