@@ -13,6 +13,7 @@
 #include "engine/clock.h"
 #include "engine/engine.h"
 #include "server/exit_code.h"
+#include "server/observe/access_log.h"
 #include "server/observe/log.h"
 #include "server/observe/metrics.h"
 #include "server/observe/statistics.h"
@@ -119,10 +120,21 @@ static enum weir_status open_engine(struct service *service, struct weir_error *
               "device=%s count=%d reason=%s description=%s", engine.device, engine.device_count,
               log_quote(engine.device_reason, reason, sizeof reason),
               log_quote(engine.device_description, description, sizeof description));
+    if (service->api.access_log)
+        access_log_set_device(service->api.access_log, engine.device);
     if (engine.cpu_threads < (int)config->cpu_threads)
         log_event(LOG_WARN, "cpu_threads_cut", "configured=%d available=%d", (int)config->cpu_threads,
                   engine.cpu_threads);
     return WEIR_OK;
+}
+
+static enum weir_status open_access_log(struct service *service, struct weir_error *err) {
+    const struct config *config = service->config;
+    struct access_log_options options = {.path = config->access_log,
+                                         .lanes = (int)config->workers,
+                                         .format = service_access_format(config),
+                                         .percent = (uint32_t)config->access_log_sample};
+    return config->access_log ? access_log_open(&options, &service->api.access_log, err) : WEIR_OK;
 }
 
 /* Opens metrics and loops; their threads do not run yet. */
@@ -141,6 +153,7 @@ static enum weir_status open_loops(struct service *service, struct weir_error *e
             return status;
         service->loop_count = i + 1;
         loop->metrics = metrics_shard(service->metrics, i);
+        loop->access = service->api.access_log ? access_log_lane(service->api.access_log, i) : NULL;
         loop->end_of_turn = api_end_of_turn;
         loop->end_of_turn_context = &service->api;
         service->api.loops[i].random = (uint64_t)clock_now_ns() * 2654435761u + (uint64_t)i + 1;
@@ -265,7 +278,9 @@ static void init(struct service *service, const struct config *config) {
 }
 
 static enum weir_status build(struct service *service, struct weir_error *err) {
-    enum weir_status status = open_loops(service, err);
+    enum weir_status status = open_access_log(service, err);
+    if (status == WEIR_OK)
+        status = open_loops(service, err);
     if (status != WEIR_OK)
         return status;
     service->api.metrics = service->metrics;
@@ -298,6 +313,7 @@ static void take_apart(struct service *service) {
     engine_close(service->engine);
     for (int i = 0; i < service->loop_count; i++)
         loop_close(&service->loops[i]);
+    access_log_close(service->api.access_log);
     metrics_destroy(service->metrics);
     statistics_destroy(service->api.statistics);
     free(service->loops);
@@ -337,6 +353,7 @@ int service_run(const struct config *config, const struct config_sources *source
         err = service.load_error;
         bool is_loading = !catalog_stop(service.catalog, false);
         if (is_loading || service.abandons_batch) {
+            access_log_stop(service.api.access_log);
             log_event(LOG_INFO, "stopped", "code=%d while=%s", code, is_loading ? "loading" : "computing");
             return code | EXIT_AT_ONCE; /* a thread still runs: nothing can be taken apart */
         }

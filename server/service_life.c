@@ -84,6 +84,10 @@ void service_loop_options(const struct config *config, struct loop_options *out)
     };
 }
 
+enum access_format service_access_format(const struct config *config) {
+    return config->access_log_format == CONFIG_ACCESS_LOG_FORMAT_JSON ? ACCESS_JSON : ACCESS_COMBINED;
+}
+
 static void log_problems(const struct config_problems *problems) {
     for (int i = 0; i < problems->count; i++) {
         char text[512], quoted[600];
@@ -107,6 +111,8 @@ static void apply(struct service *service, const struct config *config) {
     service->drain_delay_ns = config->drain_delay_ms * CLOCK_NS_PER_MS;
     service->drain_timeout_ns = config->drain_timeout_ms * CLOCK_NS_PER_MS;
     log_set_level((enum log_level)config->log_level);
+    if (api->access_log)
+        access_log_set(api->access_log, service_access_format(config), (uint32_t)config->access_log_sample);
     service_loop_options(config, &order.options);
     order_all(service, &order);
 }
@@ -258,9 +264,12 @@ static void signal_ready(evutil_socket_t fd, short what, void *context) {
     struct signalfd_siginfo info;
     (void)what;
     while (read(fd, &info, sizeof info) == (ssize_t)sizeof info) {
-        if (info.ssi_signo == SIGHUP) {
-            if (service->phase == SERVICE_RUNNING)
+        bool is_hangup = info.ssi_signo == SIGHUP;
+        if (is_hangup || info.ssi_signo == SIGUSR1) {
+            if (is_hangup && service->phase == SERVICE_RUNNING)
                 reload(service);
+            if (service->api.access_log)
+                access_log_reopen(service->api.access_log);
         } else if (service->phase == SERVICE_RUNNING) {
             log_event(LOG_INFO, "signal", "name=%s", info.ssi_signo == SIGINT ? "SIGINT" : "SIGTERM");
             int64_t delay_ns = service->drain_delay_ns;
@@ -279,6 +288,7 @@ bool service_open_signals(struct service *service) {
     sigaddset(&signals, SIGTERM);
     sigaddset(&signals, SIGINT);
     sigaddset(&signals, SIGHUP);
+    sigaddset(&signals, SIGUSR1);
     service->drain_delay_ns = service->config->drain_delay_ms * CLOCK_NS_PER_MS;
     service->drain_timeout_ns = service->config->drain_timeout_ms * CLOCK_NS_PER_MS;
     if (pthread_sigmask(SIG_BLOCK, &signals, NULL) != 0)

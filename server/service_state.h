@@ -12,6 +12,7 @@
 #include "server/http/listener.h"
 #include "server/http/loop.h"
 #include "server/http/router.h"
+#include "server/observe/access_log.h"
 
 struct event;
 struct event_base;
@@ -69,7 +70,11 @@ struct service {
 /* The connections' limits as the configuration has them. */
 void service_loop_options(const struct config *config, struct loop_options *out);
 
-/* Takes SIGTERM, SIGINT and SIGHUP away from the process (before any thread starts) and makes the main loop hear them.
+/* Its format, as the access log has it. */
+enum access_format service_access_format(const struct config *config);
+
+/* Takes SIGTERM, SIGINT, SIGHUP and SIGUSR1 away from the process (before any thread starts) and makes the main loop
+ * hear them.
  */
 bool service_open_signals(struct service *service);
 void service_close_signals(struct service *service);

@@ -10,6 +10,7 @@
 #include "server/admit/admission.h"
 #include "server/http/exchange.h"
 
+struct access_log;
 struct catalog;
 struct engine;
 struct listener_budget;
@@ -39,6 +40,7 @@ struct api {
     struct admission admission;
     struct metrics *metrics;
     struct statistics *statistics;
+    struct access_log *access_log; /* NULL: none is kept */
     struct listener_budget *connections;
     struct api_loop *loops; /* by loop index */
     _Atomic int64_t timeout_ns;

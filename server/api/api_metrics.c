@@ -5,6 +5,7 @@
 #include "server/api/api.h"
 #include "server/http/listener.h"
 #include "server/http/reply.h"
+#include "server/observe/access_log.h"
 #include "server/observe/exposition.h"
 #include "server/observe/gpu_metrics.h"
 #include "server/observe/metrics.h"
@@ -40,6 +41,17 @@ static void put_models(struct api *api, struct bytes *body) {
     free(views);
 }
 
+static void put_access_log(struct api *api, struct bytes *body) {
+    struct access_log_counts counts = {.lines = 0};
+    if (api->access_log)
+        counts = access_log_counts(api->access_log);
+    exposition_single(body, "weir_access_log_lines_total", "counter", "Lines of the access log that were written.",
+                      (double)counts.lines);
+    exposition_single(body, "weir_access_log_dropped_total", "counter",
+                      "Lines of the access log that were lost: its file did not take them, or not fast enough.",
+                      (double)counts.dropped);
+}
+
 static void head(struct exchange *exchange, const struct request *request) {
     struct api *api = exchange->context;
     struct api_obstacles obstacles;
@@ -72,6 +84,7 @@ static void head(struct exchange *exchange, const struct request *request) {
     struct bytes *body = reply_begin(exchange);
     metrics_render(api->metrics, &gauges, body);
     engine_release(version);
+    put_access_log(api, body);
     put_models(api, body);
     put_states(api->engine, status.device_count, body);
     put_gpus(api, status.device_count, body);

@@ -5,6 +5,7 @@
 
 #include "engine/clock.h"
 #include "engine/engine.h"
+#include "server/api/access.h"
 #include "server/api/api.h"
 #include "server/api/media.h"
 #include "server/api/prediction.h"
@@ -52,22 +53,10 @@ static void fail(struct prediction *prediction, const struct weir_error *err) {
     struct exchange *exchange = prediction->exchange;
     const char *headers = api_headers(prediction->api, prediction->loop, prediction->choice.version);
     int64_t wait_ns = prediction->wait_ns;
+    access_put_job(exchange, &prediction->job, true);
     exchange->call = NULL;
     prediction_release(prediction);
     answer_error(exchange, err, headers, wait_ns);
-}
-
-/* How many slots a request of this priority leaves to others: low half of them, normal an eighth while requests of high
- * priority are about. So the least important are refused first, and what is admitted keeps its place. */
-static uint32_t spared_slots(struct api *api, enum job_priority priority, int64_t now_ns) {
-    uint32_t slots = atomic_load_explicit(&api->admission.max_slots, memory_order_relaxed);
-    if (priority == JOB_HIGH)
-        atomic_store_explicit(&api->high_seen_ns, now_ns, memory_order_relaxed);
-    else if (priority == JOB_LOW)
-        return slots / 2;
-    else if (now_ns - atomic_load_explicit(&api->high_seen_ns, memory_order_relaxed) < CLOCK_NS_PER_S)
-        return slots / 8;
-    return 0;
 }
 
 static enum weir_status no_slot(struct weir_error *err) {
@@ -158,7 +147,7 @@ static enum weir_status read_ask(struct exchange *exchange, const struct request
 static enum weir_status find_room(struct exchange *exchange, struct ask *ask, struct weir_error *err) {
     struct api *api = exchange->context;
     enum weir_status status = engine_admit(api->engine, &ask->job, &ask->wait_ns, err);
-    uint32_t spared = spared_slots(api, ask->job.priority, exchange->head_ns);
+    uint32_t spared = urgency_spared_slots(api, ask->job.priority, exchange->head_ns);
     if (!admission_has_slot(&api->admission, spared))
         return no_slot(err);
     return status;
@@ -225,7 +214,9 @@ void api_predict_head(struct exchange *exchange, const struct request *request) 
         answer_error(exchange, &err, NULL, ask.wait_ns);
         return;
     }
-    exchange->model = engine_describe(ask.job.version).tag;
+    struct version_info info = engine_describe(ask.job.version);
+    exchange->model = info.tag;
+    access_put_model(exchange, info.model_name, info.number);
     if (read_format(exchange, request, &ask, &err) != WEIR_OK) {
         if (err.status == WEIR_UNSUPPORTED)
             refuse_media(exchange, &err);
@@ -298,7 +289,7 @@ void api_predict_end(struct exchange *exchange) {
         status = decoder_finish(prediction->decoder, &prediction->decoded, &err);
     if (status == WEIR_OK) {
         take_wishes(prediction);
-        uint32_t spared = spared_slots(api, job->priority, exchange->loop->now_ns);
+        uint32_t spared = urgency_spared_slots(api, job->priority, exchange->loop->now_ns);
         prediction->holds_slot = admission_take_slot(&api->admission, spared);
         if (!prediction->holds_slot)
             status = no_slot(&err);
@@ -435,6 +426,7 @@ static void answer(struct prediction *prediction) {
                           .hold = hold_answer,
                           .unhold = unhold_answer,
                           .context = prediction->api};
+    access_put_job(exchange, &prediction->job, true);
     exchange->call = NULL;
     prediction_end(prediction);
     exchange_reply(exchange, &reply);
@@ -458,6 +450,7 @@ static void job_home(struct mail *mail) {
         struct exchange *exchange = prediction->exchange;
         exchange->call = NULL;
         prediction->exchange = NULL;
+        access_put_job(exchange, &prediction->job, true);
         prediction_note(prediction, WEIR_DEADLINE, prediction->loop->now_ns);
         answer_late(exchange, prediction, true);
     }
@@ -480,6 +473,7 @@ static void abandon(struct prediction *prediction) {
 void api_predict_late(struct exchange *exchange) {
     struct prediction *prediction = exchange->call;
     bool late = prediction->loop->now_ns >= exchange->deadline_ns;
+    access_put_job(exchange, &prediction->job, false);
     exchange->call = NULL;
     if (prediction->job.owner)
         prediction_note(prediction, late ? WEIR_DEADLINE : WEIR_DRAINING, prediction->loop->now_ns);
@@ -488,8 +482,11 @@ void api_predict_late(struct exchange *exchange) {
 }
 
 void api_predict_gone(struct exchange *exchange) {
-    if (exchange->call)
-        abandon(exchange->call);
+    struct prediction *prediction = exchange->call;
+    if (prediction) {
+        access_put_job(exchange, &prediction->job, false);
+        abandon(prediction);
+    }
     exchange->call = NULL;
 }
 

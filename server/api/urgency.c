@@ -1,6 +1,7 @@
 #include "server/api/urgency.h"
 
 #include "engine/clock.h"
+#include "server/api/api.h"
 
 /* Reads size digits. Returns -1 if there are none, too many, or something else. */
 static int64_t read_number(const char *text, uint32_t size) {
@@ -79,4 +80,15 @@ enum weir_status urgency_priority(const struct request *request, enum job_priori
     else
         return weir_fail(err, WEIR_INVALID, "X-Priority must be high, normal or low");
     return WEIR_OK;
+}
+
+uint32_t urgency_spared_slots(struct api *api, enum job_priority priority, int64_t now_ns) {
+    uint32_t slots = atomic_load_explicit(&api->admission.max_slots, memory_order_relaxed);
+    if (priority == JOB_HIGH)
+        atomic_store_explicit(&api->high_seen_ns, now_ns, memory_order_relaxed);
+    else if (priority == JOB_LOW)
+        return slots / 2;
+    else if (now_ns - atomic_load_explicit(&api->high_seen_ns, memory_order_relaxed) < CLOCK_NS_PER_S)
+        return slots / 8;
+    return 0;
 }

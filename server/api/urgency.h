@@ -19,4 +19,10 @@ enum weir_status urgency_timeout(const struct request *request, int64_t limit_ns
 enum weir_status urgency_priority(const struct request *request, enum job_priority *out,
                                   struct weir_error *err) WEIR_CHECKED;
 
+struct api;
+
+/* How many slots a request of this priority leaves to others: low half of them, normal an eighth while requests of high
+ * priority are about. So the least important are refused first, and what is admitted keeps its place. */
+uint32_t urgency_spared_slots(struct api *api, enum job_priority priority, int64_t now_ns);
+
 #endif

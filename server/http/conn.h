@@ -113,7 +113,11 @@ void conn_linger(struct conn *conn);
 /* Sets the one deadline of the present state. */
 void conn_deadline(struct conn *conn, int64_t at_ns);
 
-/* Counts the present exchange. */
+/* Counts the present exchange, and ends its entry in the access log. */
 void conn_count(struct conn *conn, int code, enum reason reason);
+
+/* Begins the entry of a request, and ends that of the present exchange. Only where the loop has an access log. */
+void conn_access_begin(struct conn *conn, const struct request *request);
+void conn_access_end(struct conn *conn, int code, enum reason reason);
 
 #endif

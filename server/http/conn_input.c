@@ -9,6 +9,7 @@
 #include "server/http/loop.h"
 #include "server/http/reply.h"
 #include "server/http/router.h"
+#include "server/observe/access_entry.h"
 
 /* What llhttp's callbacks fill while it is given one complete head. */
 struct head_reader {
@@ -95,6 +96,8 @@ static int on_headers_complete(llhttp_t *parser) {
 
 static int on_body(llhttp_t *parser, const char *at, size_t size) {
     struct conn *conn = parser->data;
+    if (conn->exchange.entry)
+        conn->exchange.entry->body_bytes += size;
     if (conn->state == CONN_BODY && conn->exchange.handler->body)
         conn->exchange.handler->body(&conn->exchange, at, size);
     return 0;
@@ -230,6 +233,8 @@ static void begin_exchange(struct conn *conn, const char *head, size_t size, boo
     exchange->model = 0;
     exchange->call = NULL;
     read_request_id(&request, exchange);
+    if (loop->access)
+        conn_access_begin(conn, &request);
     conn->chunked = request.framing.chunked;
     conn->body_limit = CONN_DISCARD_BYTES;
     conn->pace = 0;

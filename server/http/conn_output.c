@@ -9,6 +9,7 @@
 #include "server/http/conn.h"
 #include "server/http/loop.h"
 #include "server/http/reply.h"
+#include "server/observe/access_entry.h"
 #include "server/observe/metrics.h"
 
 enum {
@@ -21,6 +22,8 @@ void conn_count(struct conn *conn, int code, enum reason reason) {
     enum route route = exchange->handler ? exchange->handler->route : ROUTE_OTHER;
     metrics_count_request(conn->loop->metrics, route, code, reason, exchange->model,
                           loop_now(conn->loop) - exchange->started_ns);
+    if (conn->loop->access)
+        conn_access_end(conn, code, reason);
 }
 
 /* Text building without printf: the head of every answer goes through here. */
@@ -131,6 +134,8 @@ void exchange_reply(struct exchange *exchange, const struct reply *reply) {
     }
     if (sent < 0)
         sent = 0;
+    if (exchange->entry)
+        exchange->entry->answer_bytes = (int64_t)sent - (int64_t)head_size;
     if ((size_t)sent == total) {
         conn_answered(conn);
         return;
@@ -158,6 +163,8 @@ void conn_flush(struct conn *conn) {
         return;
     }
     conn->out_sent += (size_t)sent;
+    if (conn->exchange.entry)
+        conn->exchange.entry->answer_bytes += sent;
     if (conn->out_sent < conn->out_size)
         return;
     conn_unhold(conn);

@@ -13,6 +13,7 @@
 #include "server/http/framing.h"
 #include "server/http/mailbox.h"
 
+struct access_lane;
 struct conn;
 struct event;
 struct event_base;
@@ -53,7 +54,8 @@ struct loop {
     void (*end_of_turn)(struct loop *loop, void *context);
     void *end_of_turn_context;
     struct metrics_shard *metrics;
-    int64_t date_ns; /* when date_text was made */
+    struct access_lane *access; /* NULL: no access log is kept */
+    int64_t date_ns;            /* when date_text was made */
     char date_text[40];
     int index;
     bool stop;
