@@ -43,6 +43,9 @@ class Bench:
         service = weir(self.folder / "mlp", batch_size=BATCH_SIZE, max_concurrency=CONNECTIONS)
         self.servers.append(service)
         self.weir, self.bare = service, {}
+        log = self.folder / "access.log"
+        self.logged = weir(self.folder / "mlp", batch_size=BATCH_SIZE, max_concurrency=CONNECTIONS, access_log=log)
+        self.servers.append(self.logged)
         for kind, content_type in KINDS.items():
             body = self.bodies[kind].read_bytes()
             status, answer = service.request("POST", "/predict", body, Content_Type=content_type)
@@ -76,6 +79,8 @@ class Bench:
         self.note("weir_%s_batch" % kind, rows / batches)
         report = self.load(self.bare[kind], kind, connections=CONNECTIONS, seconds=self.options.seconds)
         self.note("bare_%s_us" % kind, report["watched_cpu_us_per_answer"])
+        logged = self.load(self.logged, kind, connections=CONNECTIONS, seconds=self.options.seconds)
+        self.note("logged_%s_us" % kind, logged["watched_cpu_us_per_answer"])
         self.note("bare_%s_per_s" % kind, report["answers_per_s"])
 
     def alone(self, kind):
@@ -151,6 +156,8 @@ class Bench:
             report.add_samples("layers alone, batch %d, of a row" % BATCH_SIZE, samples["dense_row_us"], "us")
         report.add_samples("%s: sum of the parts" % KIND_TEXT[kind], sums, "us")
         report.add("%s: weir / sum of the parts" % KIND_TEXT[kind], ratio, "", ("<=", 1.3))
+        logged = median(samples["logged_%s_us" % kind]) / median(samples["weir_%s_us" % kind])
+        report.add("%s: weir with an access log / without" % KIND_TEXT[kind], logged, "", ("<=", 1.05))
         self.tell(report, kind, "rows of a batch, 64 connections", "weir_%s_batch", "rows", (">", 16), 1)
         self.tell(report, kind, "server's core busy with weir", "weir_%s_busy", "%", digits=0)
         self.tell(report, kind, "client's core busy meanwhile", "client_%s_busy", "%", digits=0)
