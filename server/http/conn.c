@@ -12,6 +12,7 @@
 #include "engine/thread.h"
 #include "server/http/listener.h"
 #include "server/http/loop.h"
+#include "server/observe/access_log.h"
 #include "server/observe/metrics.h"
 
 enum {
@@ -59,6 +60,8 @@ void conn_open(struct loop *loop, struct listener *listener, int fd, const char 
         return;
     }
     transport_plain(&conn->transport, fd);
+    if (loop->access)
+        access_log_forget(loop->access, fd);
     conn->loop = loop;
     conn->listener = listener;
     conn->deadline.at_ns = DEADLINE_NEVER;

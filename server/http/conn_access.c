@@ -6,23 +6,32 @@
 #include "server/http/loop.h"
 #include "server/observe/access_log.h"
 
-static void put_peer(const struct conn *conn, struct access_entry *entry) {
+static void ask_peer(int fd, struct access_peer *out) {
     struct sockaddr_storage address;
     socklen_t length = sizeof address;
-    if (getpeername(conn->transport.fd, (struct sockaddr *)&address, &length) != 0)
+    out->family = 0;
+    if (getpeername(fd, (struct sockaddr *)&address, &length) != 0)
         return;
     if (address.ss_family == AF_INET) {
         const struct sockaddr_in *ipv4 = (const struct sockaddr_in *)&address;
-        memcpy(entry->address, &ipv4->sin_addr, sizeof ipv4->sin_addr);
-        entry->port = ntohs(ipv4->sin_port);
+        memcpy(out->address, &ipv4->sin_addr, sizeof ipv4->sin_addr);
+        out->port = ntohs(ipv4->sin_port);
     } else if (address.ss_family == AF_INET6) {
         const struct sockaddr_in6 *ipv6 = (const struct sockaddr_in6 *)&address;
-        memcpy(entry->address, &ipv6->sin6_addr, sizeof ipv6->sin6_addr);
-        entry->port = ntohs(ipv6->sin6_port);
+        memcpy(out->address, &ipv6->sin6_addr, sizeof ipv6->sin6_addr);
+        out->port = ntohs(ipv6->sin6_port);
     } else {
         return;
     }
-    entry->family = address.ss_family;
+    out->family = address.ss_family;
+}
+
+static void put_peer(const struct conn *conn, struct access_entry *entry) {
+    bool known;
+    struct access_peer *peer = access_log_peer(conn->loop->access, conn->transport.fd, &known);
+    if (!known)
+        ask_peer(conn->transport.fd, peer);
+    entry->peer = *peer;
 }
 
 static uint8_t copy_field(const struct request *request, const char *name, char *to) {

@@ -236,9 +236,11 @@ static void begin_exchange(struct conn *conn, const char *head, size_t size, boo
     if (loop->access)
         conn_access_begin(conn, &request);
     conn->chunked = request.framing.chunked;
-    conn->body_limit = CONN_DISCARD_BYTES;
     conn->pace = 0;
-    conn->body_left = conn->chunked ? 0 : request.framing.content_length;
+    if (conn->chunked)
+        conn->body_limit = CONN_DISCARD_BYTES;
+    else
+        conn->body_left = request.framing.content_length;
     framing_chunks_init(&conn->chunks);
     conn->state = CONN_BODY;
     bool has_body = !conn->body_done;

@@ -227,7 +227,8 @@ void exchange_set_pace(struct exchange *exchange, size_t bytes) {
 }
 
 void exchange_set_body_limit(struct exchange *exchange, uint64_t bytes) {
-    exchange->conn->body_limit = bytes;
+    if (exchange->conn->chunked)
+        exchange->conn->body_limit = bytes;
 }
 
 const char *exchange_peer(const struct exchange *exchange, char *text, size_t size) {

@@ -18,7 +18,7 @@ _Static_assert(4 * (ACCESS_TARGET_BYTES + 2 * ACCESS_FIELD_BYTES) + OTHERS_BYTES
                "a combined line fits");
 
 void access_entry_clear(struct access_entry *entry) {
-    memset(entry, 0, offsetof(struct access_entry, address));
+    memset(entry, 0, offsetof(struct access_entry, model));
     for (int i = 0; i < ACCESS_TIMES; i++)
         entry->times_ns[i] = -1;
 }
@@ -117,13 +117,13 @@ static char *put_ipv4(char *to, const uint8_t *address) {
 /* The client's address, or nothing. IPv4 clients of an IPv6 listener look like the others. */
 static char *put_address(char *to, const struct access_entry *entry) {
     static const uint8_t mapped[12] = {[10] = 0xFF, [11] = 0xFF};
-    if (entry->family == AF_INET)
-        return put_ipv4(to, entry->address);
-    if (entry->family != AF_INET6)
+    if (entry->peer.family == AF_INET)
+        return put_ipv4(to, entry->peer.address);
+    if (entry->peer.family != AF_INET6)
         return to;
-    if (memcmp(entry->address, mapped, sizeof mapped) == 0)
-        return put_ipv4(to, entry->address + sizeof mapped);
-    inet_ntop(AF_INET6, entry->address, to, INET6_ADDRSTRLEN);
+    if (memcmp(entry->peer.address, mapped, sizeof mapped) == 0)
+        return put_ipv4(to, entry->peer.address + sizeof mapped);
+    inet_ntop(AF_INET6, entry->peer.address, to, INET6_ADDRSTRLEN);
     return to + strlen(to);
 }
 
@@ -166,10 +166,10 @@ static uint64_t answer_bytes(const struct access_entry *entry) {
 }
 
 static char *put_client(char *to, const struct access_entry *entry) {
-    if (entry->family == 0)
+    if (entry->peer.family == 0)
         return to;
     to = put_address(PUT(to, ",\"client\":\""), entry);
-    return PUT_COUNT(PUT(to, "\""), "client_port", entry->port);
+    return PUT_COUNT(PUT(to, "\""), "client_port", entry->peer.port);
 }
 
 static char *put_times(char *to, const struct access_entry *entry) {
@@ -228,7 +228,7 @@ static char *put_field(char *to, const char *text, size_t size) {
 
 static char *put_combined_line(char *to, const struct access_entry *entry, struct access_style *style,
                                int64_t unix_ns) {
-    to = entry->family != 0 ? put_address(to, entry) : PUT(to, "-");
+    to = entry->peer.family != 0 ? put_address(to, entry) : PUT(to, "-");
     to = put_text(PUT(to, " - - ["), second_text(style, unix_ns / CLOCK_NS_PER_S));
     to = PUT(to, "] \"");
     if (entry->method) {

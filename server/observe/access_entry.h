@@ -30,6 +30,13 @@ enum access_time {
     ACCESS_TIMES,
 };
 
+/* The client of a connection. */
+struct access_peer {
+    sa_family_t family; /* AF_INET, AF_INET6, or 0: not known */
+    uint16_t port;
+    uint8_t address[16]; /* in the order of the network */
+};
+
 /* Whoever knows a field fills it: the connection, or the endpoint. Texts end by their size, not by NUL. */
 struct access_entry {
     struct access_entry *next; /* in a list of free entries */
@@ -49,12 +56,10 @@ struct access_entry {
     bool http_1_0;
     uint8_t id_size, model_size, referer_size, agent_size; /* 0: not known */
     uint16_t target_size;
-    uint16_t port;       /* of the client */
-    sa_family_t family;  /* AF_INET, AF_INET6, or 0: not known */
-    uint8_t address[16]; /* in the order of the network */
+    struct access_peer peer;
+    char model[ACCESS_MODEL_BYTES];
     char target[ACCESS_TARGET_BYTES];
     char id[ACCESS_ID_BYTES];
-    char model[ACCESS_MODEL_BYTES];
     char referer[ACCESS_FIELD_BYTES];
     char agent[ACCESS_FIELD_BYTES];
 };

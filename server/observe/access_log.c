@@ -24,6 +24,7 @@ enum {
     LAST_TRY_MS = 500, /* for a pipe that is full when the log ends */
     STOP_MS = 2000,
     LINE_OF_CACHE = 64,
+    PEERS = 512, /* clients that a lane remembers */
 };
 _Static_assert((ACCESS_LOG_ENTRIES & (ACCESS_LOG_ENTRIES - 1)) == 0, "an index of a ring is masked");
 
@@ -36,6 +37,10 @@ struct access_lane {
     uint32_t fresh;            /* entries that were never used */
     uint32_t tail_seen;
     uint64_t random;
+    struct {
+        int key; /* the descriptor + 1; 0: none */
+        struct access_peer peer;
+    } peers[PEERS];
     _Atomic uint64_t dropped;
     _Atomic uint32_t head;                        /* written by the loop, */
     alignas(LINE_OF_CACHE) _Atomic uint32_t tail; /* by the writer */
@@ -72,6 +77,19 @@ static void wake(struct access_log *log) {
 
 struct access_lane *access_log_lane(struct access_log *log, int index) {
     return &log->lanes[index];
+}
+
+struct access_peer *access_log_peer(struct access_lane *lane, int fd, bool *known) {
+    unsigned at = (unsigned)fd % PEERS;
+    *known = lane->peers[at].key == fd + 1;
+    lane->peers[at].key = fd + 1;
+    return &lane->peers[at].peer;
+}
+
+void access_log_forget(struct access_lane *lane, int fd) {
+    unsigned at = (unsigned)fd % PEERS;
+    if (lane->peers[at].key == fd + 1)
+        lane->peers[at].key = 0;
 }
 
 struct access_entry *access_log_begin(struct access_lane *lane) {

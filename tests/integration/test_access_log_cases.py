@@ -173,6 +173,18 @@ class Lines(Logged):
         self.assertIn('","code":1,"x":"', [line.get("request_id") for line in lines])
         self.assertFalse(any(len(line.get("request_id", "")) > 128 for line in lines))
 
+    def test_each_line_has_its_own_client_although_descriptors_come_again(self):
+        with self.start(workers=2) as server:
+            ports = []
+            for number in range(100):
+                with server.client() as client, server.client() as other:
+                    for which in (client, other, client):
+                        which.request("GET", "/health/live?n=%d" % len(ports))
+                        ports.append(which.socket.getsockname()[1])
+            lines = self.lines(server, len(ports))
+            seen = {int(line["path"].split("=")[1]): line["client_port"] for line in lines if "=" in line["path"]}
+        self.assertEqual([seen[number] for number in range(len(ports))], ports)
+
     def test_a_long_target_is_cut(self):
         with self.start() as server:
             server.request("GET", "/" + "é".encode().decode("latin-1") * 1000)

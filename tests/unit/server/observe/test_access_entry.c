@@ -34,9 +34,9 @@ static struct access_entry *full(void) {
     struct access_entry *entry = fresh();
     static const uint8_t address[] = {192, 0, 2, 1};
     entry->method = "POST";
-    entry->family = AF_INET;
-    memcpy(entry->address, address, sizeof address);
-    entry->port = 4711;
+    entry->peer.family = AF_INET;
+    memcpy(entry->peer.address, address, sizeof address);
+    entry->peer.port = 4711;
     SET_TEXT(entry, target, "/predict?a=1");
     entry->target_bytes = entry->target_size;
     SET_TEXT(entry, id, "id-1");
@@ -97,11 +97,11 @@ Test(access_entry, a_combined_line_is_apaches) {
 Test(access_entry, addresses_are_written_as_people_do) {
     struct access_entry *entry = full();
     struct in6_addr loopback = IN6ADDR_LOOPBACK_INIT;
-    entry->family = AF_INET6;
-    memcpy(entry->address, &loopback, sizeof loopback);
+    entry->peer.family = AF_INET6;
+    memcpy(entry->peer.address, &loopback, sizeof loopback);
     cr_assert_not_null(strstr(line_of(entry, ACCESS_JSON), "\"client\":\"::1\",\"client_port\":4711"));
     static const uint8_t mapped[16] = {[10] = 0xFF, [11] = 0xFF, [12] = 10, [15] = 255};
-    memcpy(entry->address, mapped, sizeof mapped);
+    memcpy(entry->peer.address, mapped, sizeof mapped);
     cr_assert_eq(strncmp(line_of(entry, ACCESS_COMBINED), "10.0.0.255 - - [", 16), 0);
 }
 

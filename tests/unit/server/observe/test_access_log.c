@@ -192,3 +192,25 @@ Test(access_log, a_file_that_cannot_be_opened_is_an_error) {
     cr_assert_eq(access_log_open(&options, &the_log, &err), WEIR_IO);
     the_log = NULL;
 }
+
+Test(access_log, a_client_is_remembered_until_its_descriptor_is_anothers) {
+    bool known;
+    open_log("/dev/null", 2, 100);
+    struct access_lane *lane = access_log_lane(the_log, 0);
+    access_log_peer(lane, 7, &known)->port = 4711;
+    cr_assert_not(known);
+    cr_assert_eq(access_log_peer(lane, 7, &known)->port, 4711);
+    cr_assert(known);
+    access_log_peer(access_log_lane(the_log, 1), 7, &known);
+    cr_assert_not(known, "another loop's descriptors are others");
+    access_log_forget(lane, 8);
+    access_log_peer(lane, 7, &known);
+    cr_assert(known);
+    access_log_forget(lane, 7);
+    access_log_peer(lane, 7, &known);
+    cr_assert_not(known);
+    for (int fd = 0; fd < 100000; fd++) { /* whatever shares a place with whom */
+        access_log_peer(lane, fd, &known)->port = (uint16_t)fd;
+        cr_assert_not(known && fd != 7, "%d", fd);
+    }
+}
