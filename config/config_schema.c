@@ -15,6 +15,7 @@ static const char *const precision_choices[] = {CONFIG_PRECISION_LIST(CHOICE) NU
 static const char *const invariance_choices[] = {CONFIG_INVARIANCE_LIST(CHOICE) NULL};
 static const char *const new_versions_choices[] = {CONFIG_NEW_VERSIONS_LIST(CHOICE) NULL};
 static const char *const access_log_format_choices[] = {CONFIG_ACCESS_LOG_FORMAT_LIST(CHOICE) NULL};
+static const char *const server_timing_choices[] = {CONFIG_SERVER_TIMING_LIST(CHOICE) NULL};
 static const char *const log_level_choices[] = {CONFIG_LOG_LEVEL_LIST(CHOICE) NULL};
 #undef CHOICE
 

@@ -14,12 +14,11 @@ struct config;
 #define CONFIG_LOG_LEVEL_LIST(X) X(ERROR, "error") X(WARN, "warn") X(INFO, "info") X(DEBUG, "debug")
 
 #define CONFIG_ACCESS_LOG_FORMAT_LIST(X) X(JSON, "json") X(COMBINED, "combined")
-
-#define CONFIG_ADMISSION_LIST(X) X(PREDICT, "predict") X(FIFO, "fifo")
-
-#define CONFIG_PRECISION_LIST(X)    X(FP32, "fp32") X(TF32, "tf32") X(FP16, "fp16") X(BF16, "bf16") X(INT8, "int8")
-#define CONFIG_NEW_VERSIONS_LIST(X) X(SERVE, "serve") X(HOLD, "hold")
-#define CONFIG_INVARIANCE_LIST(X)   X(OFF, "off") X(BUCKET, "bucket") X(STRICT, "strict")
+#define CONFIG_SERVER_TIMING_LIST(X)     X(OFF, "off") X(ON_REQUEST, "on_request") X(ALWAYS, "always")
+#define CONFIG_ADMISSION_LIST(X)         X(PREDICT, "predict") X(FIFO, "fifo")
+#define CONFIG_PRECISION_LIST(X)         X(FP32, "fp32") X(TF32, "tf32") X(FP16, "fp16") X(BF16, "bf16") X(INT8, "int8")
+#define CONFIG_NEW_VERSIONS_LIST(X)      X(SERVE, "serve") X(HOLD, "hold")
+#define CONFIG_INVARIANCE_LIST(X)        X(OFF, "off") X(BUCKET, "bucket") X(STRICT, "strict")
 
 #define CONFIG_DEVICE_ENUM(name, text)            CONFIG_DEVICE_##name,
 #define CONFIG_ADMISSION_ENUM(name, text)         CONFIG_ADMISSION_##name,
@@ -28,6 +27,7 @@ struct config;
 #define CONFIG_INVARIANCE_ENUM(name, text)        CONFIG_INVARIANCE_##name,
 #define CONFIG_NEW_VERSIONS_ENUM(name, text)      CONFIG_NEW_VERSIONS_##name,
 #define CONFIG_ACCESS_LOG_FORMAT_ENUM(name, text) CONFIG_ACCESS_LOG_FORMAT_##name,
+#define CONFIG_SERVER_TIMING_ENUM(name, text)     CONFIG_SERVER_TIMING_##name,
 enum config_device { CONFIG_DEVICE_LIST(CONFIG_DEVICE_ENUM) CONFIG_DEVICE_COUNT };
 enum config_admission { CONFIG_ADMISSION_LIST(CONFIG_ADMISSION_ENUM) CONFIG_ADMISSION_COUNT };
 enum config_log_level { CONFIG_LOG_LEVEL_LIST(CONFIG_LOG_LEVEL_ENUM) CONFIG_LOG_LEVEL_COUNT };
@@ -37,6 +37,7 @@ enum config_new_versions { CONFIG_NEW_VERSIONS_LIST(CONFIG_NEW_VERSIONS_ENUM) CO
 enum config_access_log_format {
     CONFIG_ACCESS_LOG_FORMAT_LIST(CONFIG_ACCESS_LOG_FORMAT_ENUM) CONFIG_ACCESS_LOG_FORMAT_COUNT
 };
+enum config_server_timing { CONFIG_SERVER_TIMING_LIST(CONFIG_SERVER_TIMING_ENUM) CONFIG_SERVER_TIMING_COUNT };
 #undef CONFIG_DEVICE_ENUM
 #undef CONFIG_ADMISSION_ENUM
 #undef CONFIG_LOG_LEVEL_ENUM
@@ -44,6 +45,7 @@ enum config_access_log_format {
 #undef CONFIG_INVARIANCE_ENUM
 #undef CONFIG_NEW_VERSIONS_ENUM
 #undef CONFIG_ACCESS_LOG_FORMAT_ENUM
+#undef CONFIG_SERVER_TIMING_ENUM
 
 /* INTEGER and SIZE are int64_t (SIZE takes KiB, MiB, GiB), STRING is char *, ENUM is enum config_<key>. */
 enum config_type { CONFIG_TYPE_INTEGER, CONFIG_TYPE_SIZE, CONFIG_TYPE_STRING, CONFIG_TYPE_ENUM };
@@ -95,6 +97,7 @@ enum config_type { CONFIG_TYPE_INTEGER, CONFIG_TYPE_SIZE, CONFIG_TYPE_STRING, CO
     X(access_log, STRING, "", 1, 4095, NULL, FIXED, "File or FIFO for a line for each request; \"-\" is stdout; without it, none.") \
     X(access_log_format, ENUM, "", 0, 0, "json", LIVE, "Form of the access log's lines: json, or the combined one of Apache.") \
     X(access_log_sample, INTEGER, "%", 0, 100, "100", LIVE, "Part of the requests in the access log; an answer 500 is always in it.") \
+    X(server_timing, ENUM, "", 0, 0, "on_request", LIVE, "Who gets Server-Timing: nobody, who sends X-Server-Timing: 1, or all.") \
     X(health_path, STRING, "", 2, 128, "/health", FIXED, "Path of the health routes; /live and /ready lie beneath it.")
 /* clang-format on */
 

@@ -272,6 +272,7 @@ static void init(struct service *service, const struct config *config) {
     atomic_init(&api->timeout_ns, config->timeout_ms * CLOCK_NS_PER_MS);
     atomic_init(&api->max_body_bytes, (uint64_t)config->max_body_bytes);
     atomic_init(&api->max_request_rows, (uint32_t)config->max_request_rows);
+    atomic_init(&api->server_timing, (int)service_timing_mode(config));
     api->connections = &service->connections;
     api->started_unix_s = (double)now.tv_sec + (double)now.tv_nsec / 1e9;
     api->batch_size = (uint32_t)config->batch_size;

@@ -88,6 +88,14 @@ enum access_format service_access_format(const struct config *config) {
     return config->access_log_format == CONFIG_ACCESS_LOG_FORMAT_JSON ? ACCESS_JSON : ACCESS_COMBINED;
 }
 
+enum timing_mode service_timing_mode(const struct config *config) {
+    static const enum timing_mode modes[CONFIG_SERVER_TIMING_COUNT] = {[CONFIG_SERVER_TIMING_OFF] = TIMING_OFF,
+                                                                       [CONFIG_SERVER_TIMING_ON_REQUEST] =
+                                                                           TIMING_ON_REQUEST,
+                                                                       [CONFIG_SERVER_TIMING_ALWAYS] = TIMING_ALWAYS};
+    return modes[config->server_timing];
+}
+
 static void log_problems(const struct config_problems *problems) {
     for (int i = 0; i < problems->count; i++) {
         char text[512], quoted[600];
@@ -105,6 +113,7 @@ static void apply(struct service *service, const struct config *config) {
     atomic_store(&api->timeout_ns, config->timeout_ms * CLOCK_NS_PER_MS);
     atomic_store(&api->max_body_bytes, (uint64_t)config->max_body_bytes);
     atomic_store(&api->max_request_rows, (uint32_t)config->max_request_rows);
+    atomic_store(&api->server_timing, (int)service_timing_mode(config));
     admission_set_limits(&api->admission, (uint32_t)config->max_concurrency, (uint64_t)config->max_inflight_body_bytes);
     engine_set_queue_delays(service->engine, config->max_queue_delay_us * CLOCK_NS_PER_US,
                             config->queue_delay_target_ms * CLOCK_NS_PER_MS);

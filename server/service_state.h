@@ -8,6 +8,7 @@
 
 #include "config/config.h"
 #include "server/api/api.h"
+#include "server/api/timing.h"
 #include "server/http/conn.h"
 #include "server/http/listener.h"
 #include "server/http/loop.h"
@@ -72,6 +73,7 @@ void service_loop_options(const struct config *config, struct loop_options *out)
 
 /* Its format, as the access log has it. */
 enum access_format service_access_format(const struct config *config);
+enum timing_mode service_timing_mode(const struct config *config);
 
 /* Takes SIGTERM, SIGINT, SIGHUP and SIGUSR1 away from the process (before any thread starts) and makes the main loop
  * hear them.

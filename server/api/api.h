@@ -46,6 +46,7 @@ struct api {
     _Atomic int64_t timeout_ns;
     _Atomic uint64_t max_body_bytes;
     _Atomic uint32_t max_request_rows;
+    _Atomic int server_timing;  /* enum timing_mode */
     atomic_bool reload_refused; /* the last SIGHUP changed nothing */
     atomic_bool draining;       /* SIGTERM came: not ready, but serving */
     atomic_bool device_lost;

@@ -206,10 +206,11 @@ static void write_bodies(struct bytes *out, const char *model, const char *schem
 }
 
 static void write_parameters(struct bytes *out, const struct operation *operation) {
-    static const char *const names[] = {"X-Request-Id", "X-Request-Timeout-Ms", "X-Priority"};
+    static const char *const names[] = {"X-Request-Id", "traceparent", "X-Request-Timeout-Ms", "X-Priority",
+                                        "X-Server-Timing"};
     bool is_versioned = strstr(operation->path, "{version}") != NULL;
     bytes_text(out, "\"parameters\":[");
-    for (int i = 0; i < (operation->request ? 3 : 1); i++)
+    for (int i = 0; i < (operation->request ? 5 : 2); i++)
         bytes_printf(out, "%s{\"$ref\":\"#/components/parameters/%s\"}", i > 0 ? "," : "", names[i]);
     bytes_text(out, is_versioned ? ",{\"$ref\":\"#/components/parameters/version\"}]" : "]");
 }

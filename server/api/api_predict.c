@@ -10,9 +10,9 @@
 #include "server/api/media.h"
 #include "server/api/prediction.h"
 #include "server/api/protocol.h"
+#include "server/api/timing.h"
 #include "server/api/urgency.h"
 #include "server/codec/codec.h"
-#include "server/codec/deflate.h"
 #include "server/codec/inflate.h"
 #include "server/http/loop.h"
 #include "server/http/mailbox.h"
@@ -22,7 +22,6 @@
 enum {
     COMPRESSED_PACE_BYTES = 1024,     /* become up to a MiB, a millisecond's work */
     SCRATCH_KEPT_BYTES = 1024 * 1024, /* a loop's scratch does not stay larger after a large answer */
-    COMPRESSED_BYTES = 128 * 1024,    /* a millisecond's work; a larger answer goes plain: it would hold up the loop */
     VERSION_BYTES = 48                /* of X-Weir-Version; a longer one names nothing */
 };
 
@@ -102,6 +101,7 @@ static void begin(struct exchange *exchange, const struct request *request, stru
     prediction->protocol = exchange->handler->kind;
     prediction->answer_format = ask->answer_format;
     prediction->answer_coding = ask->answer_coding;
+    prediction->wants_timing = timing_is_wanted((enum timing_mode)atomic_load(&api->server_timing), request);
     exchange->call = prediction;
     struct decoder_options options = ask->body;
     options.signature = engine_describe(prediction->choice.version).signature;
@@ -379,22 +379,6 @@ static enum weir_status encode(struct prediction *prediction, struct protocol_an
     return codec_encode(prediction->answer_format, signature, job->dims.rows, job->outputs, answer->body, err);
 }
 
-/* Puts into out what Accept-Encoding asked for. Returns the header line that says so, "" if the body stays as it is:
- * one that is large, or does not become smaller. */
-static const char *compress(enum media_coding coding, const struct bytes *body, struct bytes *out) {
-    struct weir_error err;
-    if (coding == MEDIA_IDENTITY || body->size > COMPRESSED_BYTES)
-        return "";
-    bool is_gzip = coding == MEDIA_GZIP;
-    if (deflate_append(is_gzip ? INFLATE_GZIP : INFLATE_DEFLATE, body->data, body->size, out, &err) != WEIR_OK)
-        return "";
-    if (out->size >= body->size) {
-        out->size = 0;
-        return "";
-    }
-    return is_gzip ? "Content-Encoding: gzip\r\n" : "Content-Encoding: deflate\r\n";
-}
-
 static void answer(struct prediction *prediction) {
     struct exchange *exchange = prediction->exchange;
     struct weir_error err;
@@ -404,7 +388,8 @@ static void answer(struct prediction *prediction) {
     int64_t finished_ns = prediction->job.finished_ns;
     struct protocol_answer written = {.body = body_bytes};
     struct bytes packed = {.data = NULL};
-    char all_headers[API_HEADERS_BYTES + PROTOCOL_HEADERS_BYTES + 32];
+    char all_headers[API_HEADERS_BYTES + PROTOCOL_HEADERS_BYTES + TIMING_LINE_BYTES + 32],
+        timing[TIMING_LINE_BYTES] = "";
     enum weir_status status = encode(prediction, &written, &err);
     prediction_note(prediction, status, prediction->job.finished_ns);
     if (status != WEIR_OK) {
@@ -412,9 +397,11 @@ static void answer(struct prediction *prediction) {
         return;
     }
     const char *headers = api_headers(prediction->api, prediction->loop, prediction->choice.version);
-    const char *coding = compress(prediction->answer_coding, body_bytes, &packed);
-    if (written.headers[0] || *coding) {
-        snprintf(all_headers, sizeof all_headers, "%s%s%s", headers, written.headers, coding);
+    const char *coding = media_compress(prediction->answer_coding, body_bytes, &packed);
+    if (prediction->wants_timing)
+        timing_line(timing, exchange, &prediction->job, loop_now(loop));
+    if (written.headers[0] || *coding || *timing) {
+        snprintf(all_headers, sizeof all_headers, "%s%s%s%s", headers, written.headers, coding, timing);
         headers = all_headers;
     }
     struct reply reply = {.code = 200,

@@ -3,6 +3,11 @@
 #include <string.h>
 #include <strings.h>
 
+#include "server/codec/deflate.h"
+
+/* A millisecond's work; a larger answer goes plain: it would hold up the loop. */
+enum { COMPRESSED_BYTES = 128 * 1024 };
+
 enum { FORMATS = CODEC_NPY + 1 }; /* that have a media type: the first ones */
 
 /* A piece of a header value. */
@@ -203,4 +208,18 @@ const char *media_content_type(enum codec_format format) {
     static const char *const types[FORMATS] = {
         [CODEC_JSON] = "application/json", [CODEC_RAW] = "application/octet-stream", [CODEC_NPY] = "application/x-npy"};
     return types[format];
+}
+
+const char *media_compress(enum media_coding coding, const struct bytes *body, struct bytes *out) {
+    struct weir_error err;
+    if (coding == MEDIA_IDENTITY || body->size > COMPRESSED_BYTES)
+        return "";
+    bool is_gzip = coding == MEDIA_GZIP;
+    if (deflate_append(is_gzip ? INFLATE_GZIP : INFLATE_DEFLATE, body->data, body->size, out, &err) != WEIR_OK)
+        return "";
+    if (out->size >= body->size) {
+        out->size = 0;
+        return "";
+    }
+    return is_gzip ? "Content-Encoding: gzip\r\n" : "Content-Encoding: deflate\r\n";
 }

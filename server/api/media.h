@@ -3,6 +3,7 @@
 #define WEIR_SERVER_API_MEDIA_H
 
 #include "engine/status.h"
+#include "server/bytes.h"
 #include "server/codec/codec.h"
 #include "server/codec/inflate.h"
 #include "server/http/exchange.h"
@@ -27,5 +28,9 @@ enum media_coding media_answer_coding(const struct request *request);
 enum codec_format media_answer_format(const struct request *request, enum codec_format otherwise);
 
 const char *media_content_type(enum codec_format format);
+
+/* Puts into out, which is empty, what Accept-Encoding asked for. Returns the header line that says so, "" if the body
+ * stays as it is: one that is large, or does not become smaller. */
+const char *media_compress(enum media_coding coding, const struct bytes *body, struct bytes *out);
 
 #endif

@@ -33,8 +33,9 @@ struct prediction {
     enum codec_format answer_format; /* where the protocol leaves it open */
     enum media_coding answer_coding;
     uint64_t
-        held_bytes;  /* held in admission: of the body, inflated if it was compressed, and of the answer's tensors */
-    int64_t wait_ns; /* for its turn, when the head came */
+        held_bytes;    /* held in admission: of the body, inflated if it was compressed, and of the answer's tensors */
+    int64_t wait_ns;   /* for its turn, when the head came */
+    bool wants_timing; /* the answer has a Server-Timing */
     bool chunked;
     bool holds_slot;
 };

@@ -42,12 +42,10 @@ struct conn {
     struct exchange exchange;
     llhttp_t parser;
     struct framing_chunks chunks;
-    union {
-        uint64_t body_left;  /* of a body with Content-Length */
-        uint64_t body_limit; /* of a chunked body */
-    };
-    char *in;  /* bytes kept between two reads, or behind an unanswered request */
-    char *out; /* what is left of a partly sent answer */
+    uint64_t body_left;  /* of a body with Content-Length */
+    uint64_t body_limit; /* of a chunked body */
+    char *in;            /* bytes kept between two reads, or behind an unanswered request */
+    char *out;           /* what is left of a partly sent answer */
     uint32_t in_size, in_capacity, in_seen;
     size_t out_size, out_sent;
     void (*unhold)(void *context, size_t bytes); /* gives the bytes of out back; NULL if nobody counts them */

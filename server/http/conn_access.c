@@ -53,6 +53,7 @@ void conn_access_begin(struct conn *conn, const struct request *request) {
         (uint16_t)access_entry_copy(entry->target, ACCESS_TARGET_BYTES, request->target, request->target_size);
     entry->id_size =
         (uint8_t)access_entry_copy(entry->id, ACCESS_ID_BYTES, exchange->request_id, strlen(exchange->request_id));
+    memcpy(entry->trace_id, exchange->trace.trace_id, sizeof entry->trace_id);
     if (access_log_has_fields(lane)) {
         entry->referer_size = copy_field(request, "referer", entry->referer);
         entry->agent_size = copy_field(request, "user-agent", entry->agent);

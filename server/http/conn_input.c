@@ -161,6 +161,13 @@ static void read_request_id(const struct request *request, struct exchange *exch
     exchange->request_id[size] = 0;
 }
 
+static void read_trace(const struct request *request, struct exchange *exchange) {
+    const struct request_field *field = request_find(request, "traceparent");
+    exchange->trace = (struct trace_context){.span = 0};
+    if (field)
+        trace_context_read(&exchange->trace, field->value, field->value_size, loop_random(exchange->loop));
+}
+
 /* Finds who answers. */
 static void route(struct conn *conn, const struct request *request) {
     struct exchange *exchange = &conn->exchange;
@@ -233,14 +240,13 @@ static void begin_exchange(struct conn *conn, const char *head, size_t size, boo
     exchange->model = 0;
     exchange->call = NULL;
     read_request_id(&request, exchange);
+    read_trace(&request, exchange);
     if (loop->access)
         conn_access_begin(conn, &request);
     conn->chunked = request.framing.chunked;
+    conn->body_limit = CONN_DISCARD_BYTES;
     conn->pace = 0;
-    if (conn->chunked)
-        conn->body_limit = CONN_DISCARD_BYTES;
-    else
-        conn->body_left = request.framing.content_length;
+    conn->body_left = conn->chunked ? 0 : request.framing.content_length;
     framing_chunks_init(&conn->chunks);
     conn->state = CONN_BODY;
     bool has_body = !conn->body_done;

@@ -14,7 +14,7 @@
 
 enum {
     HEAD_BYTES = 1280,
-    OWN_HEAD_BYTES = 400 + EXCHANGE_ID_BYTES /* what write_head writes at most beside reply->headers */
+    OWN_HEAD_BYTES = 480 + EXCHANGE_ID_BYTES /* what write_head writes at most beside reply->headers */
 };
 
 void conn_count(struct conn *conn, int code, enum reason reason) {
@@ -71,6 +71,10 @@ static size_t write_head(struct conn *conn, const struct reply *reply, char *hea
     if (exchange->request_id[0]) {
         to = put_text(to, "\r\nX-Request-Id: ");
         to = put_text(to, exchange->request_id);
+    }
+    if (trace_context_is_there(&exchange->trace)) {
+        to = put_text(to, "\r\ntraceparent: ");
+        to = trace_context_write(&exchange->trace, to);
     }
     to = put_text(to, "\r\n");
     if (reply->headers && strlen(reply->headers) < HEAD_BYTES - OWN_HEAD_BYTES)
@@ -209,6 +213,7 @@ void conn_refuse(struct conn *conn, int code, enum reason reason, const char *te
         exchange->head_only = false;
         exchange->model = 0;
         exchange->request_id[0] = 0;
+        exchange->trace = (struct trace_context){.span = 0};
     } else if (conn->state == CONN_BODY && exchange->handler->gone) {
         exchange->handler->gone(exchange);
     }
@@ -227,8 +232,7 @@ void exchange_set_pace(struct exchange *exchange, size_t bytes) {
 }
 
 void exchange_set_body_limit(struct exchange *exchange, uint64_t bytes) {
-    if (exchange->conn->chunked)
-        exchange->conn->body_limit = bytes;
+    exchange->conn->body_limit = bytes;
 }
 
 const char *exchange_peer(const struct exchange *exchange, char *text, size_t size) {

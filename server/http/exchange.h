@@ -7,6 +7,7 @@
 #include <stdint.h>
 
 #include "server/http/framing.h"
+#include "server/http/trace_context.h"
 #include "server/observe/labels.h"
 
 struct access_entry;
@@ -77,6 +78,7 @@ struct exchange {
     bool close;     /* the connection ends with this answer */
     bool expects_continue;
     int model;                          /* the series it is counted under; 0: it concerns no model */
+    struct trace_context trace;         /* the request's traceparent, which the answer has too */
     char request_id[EXCHANGE_ID_BYTES]; /* the request's X-Request-Id, which the answer has too; "" if none is usable */
     char captures[EXCHANGE_MAX_CAPTURES][EXCHANGE_CAPTURE_BYTES]; /* of the route's path */
 };

@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/random.h>
 #include <time.h>
 
 #include "engine/clock.h"
@@ -83,6 +84,8 @@ enum weir_status loop_open(struct loop *loop, int index, struct weir_error *err)
         loop_close(loop);
         return weir_fail(err, WEIR_NO_MEMORY, "no memory for the events of loop %d", index);
     }
+    if (getrandom(&loop->random, sizeof loop->random, GRND_NONBLOCK) != (ssize_t)sizeof loop->random)
+        loop->random = (uint64_t)loop_now(loop) + (uint64_t)index;
     loop_now(loop);
     return WEIR_OK;
 }
@@ -102,6 +105,13 @@ void loop_close(struct loop *loop) {
     loop->timer = NULL;
     loop->base = NULL;
     loop->read_bytes = NULL;
+}
+
+uint64_t loop_random(struct loop *loop) {
+    uint64_t mixed = loop->random += UINT64_C(0x9E3779B97F4A7C15);
+    mixed = (mixed ^ (mixed >> 30)) * UINT64_C(0xBF58476D1CE4E5B9);
+    mixed = (mixed ^ (mixed >> 27)) * UINT64_C(0x94D049BB133111EB);
+    return (mixed ^ (mixed >> 31)) | 1;
 }
 
 void loop_event(struct loop *loop) {

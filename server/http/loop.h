@@ -46,6 +46,7 @@ struct loop {
     uint32_t conn_count;
     struct conn *paced, *paced_last; /* those with work left for the next turn, in order */
     struct loop_options options;
+    uint64_t random;      /* of loop_random */
     bool draining;        /* every answer says Connection: close */
     bool finishing;       /* connections that say nothing soon are closed */
     struct bytes scratch; /* for an answer's body while it is written */
@@ -78,6 +79,9 @@ void loop_stop(struct loop *loop);
 
 /* Reads the clock anew into now_ns. */
 int64_t loop_now(struct loop *loop);
+
+/* A number that is not 0 and that nobody else is likely to have: SplitMix64. */
+uint64_t loop_random(struct loop *loop);
 
 /* A connection's event begins. */
 void loop_event(struct loop *loop);

@@ -184,6 +184,19 @@ static char *put_times(char *to, const struct access_entry *entry) {
     return to;
 }
 
+static char *put_trace(char *to, const uint8_t id[ACCESS_TRACE_BYTES]) {
+    static const char digits[] = "0123456789abcdef";
+    static const uint8_t none[ACCESS_TRACE_BYTES];
+    if (memcmp(id, none, sizeof none) == 0)
+        return to;
+    to = PUT(to, ",\"trace_id\":\"");
+    for (int i = 0; i < ACCESS_TRACE_BYTES; i++) {
+        *to++ = digits[id[i] >> 4];
+        *to++ = digits[id[i] & 15];
+    }
+    return PUT(to, "\"");
+}
+
 static char *put_json_line(char *to, const struct access_entry *entry, struct access_style *style, int64_t unix_ns) {
     int ms = (int)(unix_ns % CLOCK_NS_PER_S / CLOCK_NS_PER_MS);
     to = put_text(PUT(to, "{\"time\":\""), second_text(style, unix_ns / CLOCK_NS_PER_S));
@@ -203,6 +216,7 @@ static char *put_json_line(char *to, const struct access_entry *entry, struct ac
     to = PUT_COUNT(to, "code", entry->code);
     to = PUT_STRING(to, "reason", reason, strlen(reason));
     to = PUT_STRING(to, "request_id", entry->id, entry->id_size);
+    to = put_trace(to, entry->trace_id);
     if (entry->model_size > 0) {
         to = PUT_STRING(to, "model", entry->model, entry->model_size);
         to = PUT_COUNT(to, "version", entry->version);

@@ -12,6 +12,7 @@
 enum {
     ACCESS_TARGET_BYTES = 256, /* of a target; the rest is cut off */
     ACCESS_ID_BYTES = 128,
+    ACCESS_TRACE_BYTES = 16,
     ACCESS_MODEL_BYTES = 64,
     ACCESS_FIELD_BYTES = 128, /* of Referer and User-Agent */
     ACCESS_LINE_BYTES = 4096, /* no line is longer, whatever its bytes: it fits one atomic write to a pipe */
@@ -56,6 +57,7 @@ struct access_entry {
     bool http_1_0;
     uint8_t id_size, model_size, referer_size, agent_size; /* 0: not known */
     uint16_t target_size;
+    uint8_t trace_id[ACCESS_TRACE_BYTES]; /* all 0: not known */
     struct access_peer peer;
     char model[ACCESS_MODEL_BYTES];
     char target[ACCESS_TARGET_BYTES];

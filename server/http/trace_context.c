@@ -1,0 +1,73 @@
+#include "server/http/trace_context.h"
+
+#include <string.h>
+
+enum { AT_TRACE = 3, AT_SPAN = 36, AT_FLAGS = 53, SPAN_BYTES = 8 };
+
+bool trace_context_is_there(const struct trace_context *context) {
+    static const uint8_t none[TRACE_CONTEXT_ID_BYTES];
+    return memcmp(context->trace_id, none, sizeof none) != 0;
+}
+
+/* The value of a lower-case digit, -1: it is none. */
+static int digit(char c) {
+    return c >= '0' && c <= '9' ? c - '0' : c >= 'a' && c <= 'f' ? c - 'a' + 10 : -1;
+}
+
+/* False: they are not hexadecimal. */
+static bool read_hex(const char *text, size_t count, uint8_t *out) {
+    for (size_t i = 0; i < count; i++) {
+        int high = digit(text[2 * i]), low = digit(text[2 * i + 1]);
+        if (high < 0 || low < 0)
+            return false;
+        out[i] = (uint8_t)(high * 16 + low);
+    }
+    return true;
+}
+
+static bool is_zero(const uint8_t *bytes, size_t count) {
+    uint8_t any = 0;
+    for (size_t i = 0; i < count; i++)
+        any |= bytes[i];
+    return any == 0;
+}
+
+/* Later versions may have more behind a further dash; 255 is none. */
+static bool read(struct trace_context *out, const char *text, size_t size) {
+    uint8_t version, parent[SPAN_BYTES];
+    if (size < TRACE_CONTEXT_TEXT || text[AT_TRACE - 1] != '-' || text[AT_SPAN - 1] != '-' ||
+        text[AT_FLAGS - 1] != '-' || !read_hex(text, 1, &version) || version == 255)
+        return false;
+    bool fits = size == TRACE_CONTEXT_TEXT || (version > 0 && text[TRACE_CONTEXT_TEXT] == '-');
+    return fits && read_hex(text + AT_TRACE, TRACE_CONTEXT_ID_BYTES, out->trace_id) &&
+           read_hex(text + AT_SPAN, SPAN_BYTES, parent) && !is_zero(parent, SPAN_BYTES) &&
+           read_hex(text + AT_FLAGS, 1, &out->flags);
+}
+
+void trace_context_read(struct trace_context *context, const char *text, size_t size, uint64_t span) {
+    if (!read(context, text, size))
+        *context = (struct trace_context){.flags = 0};
+    context->span = span;
+    context->flags &= 1;
+}
+
+static char *put_hex(const uint8_t *bytes, size_t count, char *to) {
+    static const char digits[] = "0123456789abcdef";
+    for (size_t i = 0; i < count; i++) {
+        *to++ = digits[bytes[i] >> 4];
+        *to++ = digits[bytes[i] & 15];
+    }
+    return to;
+}
+
+char *trace_context_write(const struct trace_context *context, char *to) {
+    uint8_t span[SPAN_BYTES];
+    for (int i = 0; i < SPAN_BYTES; i++)
+        span[i] = (uint8_t)(context->span >> (56 - 8 * i));
+    memcpy(to, "00-", 3);
+    to = put_hex(context->trace_id, TRACE_CONTEXT_ID_BYTES, to + 3);
+    *to++ = '-';
+    to = put_hex(span, SPAN_BYTES, to);
+    *to++ = '-';
+    return put_hex(&context->flags, 1, to);
+}
