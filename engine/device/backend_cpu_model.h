@@ -52,8 +52,8 @@ enum weir_status backend_cpu_model_begin(struct backend_model *model, const stru
 /* Runs what began. Errors: DEVICE. */
 enum weir_status backend_cpu_model_run(struct backend_model *model, struct weir_error *err) WEIR_CHECKED;
 
-/* Finds out whether a row has the same bits alone and in a full batch; if not, every batch will have the same number of
- * rows. Errors: those of begin. */
+/* Finds out whether a row has the same bits in every place of batches of every size; if not, every batch will have the
+ * same number of rows, one for which it is so. Errors: those of begin; UNSUPPORTED: there is none. */
 enum weir_status backend_cpu_model_prove_strict(struct backend_model *model, struct weir_error *err) WEIR_CHECKED;
 
 /* Takes the lists; all else comes with the first batch. Returns false when out of memory. */

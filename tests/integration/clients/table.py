@@ -61,6 +61,7 @@ def programs(address):
     v1, v2 = environment.python("v1"), environment.python("v2")
     out = [([v2, HERE / name, address], b"") for name in ("triton_calls.py", "kserve_calls.py", "plain_calls.py")]
     out.append(([v1, HERE / "v1_calls.py", address], b""))
+    out.append(([environment.python("perf"), HERE / "perf_calls.py", address], b""))
     if shutil.which("node"):
         out.append((["node", HERE / "fetch_calls.mjs", address], json.dumps(ROWS[:1]).encode()))
     return out
@@ -97,7 +98,7 @@ def call(command, given):
 
 def versions():
     """The clients' versions, as the requirements say."""
-    pins = sorted({line.strip() for name in ("v1", "v2") for line in
+    pins = sorted({line.strip() for name in ("v1", "v2", "perf") for line in
                    (HERE / ("requirements-%s.txt" % name)).read_text(encoding="ascii").splitlines() if "==" in line})
     for program in OWN.values():
         if shutil.which(program):
