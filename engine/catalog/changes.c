@@ -226,6 +226,8 @@ static enum weir_status start(struct catalog *catalog, struct catalog_model *mod
     if (status == WEIR_OK)
         status = plan_fits(engine_describe(model->stable->version).signature, engine_describe(entry->version).signature,
                            &order->error);
+    if (status == WEIR_OK)
+        timing_run(catalog, model->stable->version, entry->version);
     pthread_mutex_lock(&catalog->changing);
     if (status == WEIR_OK && !model->is_starting)
         status = weir_fail(&order->error, WEIR_CONFLICT, "a rollback came before the rollout of %s began", model->name);
@@ -383,6 +385,23 @@ void changes_run(struct catalog *catalog, struct catalog_order *order) {
 }
 
 /* What the rollout is judged by. Called with `changing`. */
+/* The middle one of the ratios at one row, half the largest batch and the largest; the lesser of two. */
+static double quickest_ratio(const struct engine_costs *stable, const struct engine_costs *candidate) {
+    double ratios[3];
+    int count = 0;
+    for (int i = 0; i < 3; i++) {
+        bool same_rows = i == 0 || stable->largest == candidate->largest;
+        if (!same_rows || stable->quickest_ns[i] <= 0 || candidate->quickest_ns[i] <= 0)
+            continue;
+        double ratio = (double)candidate->quickest_ns[i] / (double)stable->quickest_ns[i];
+        int at = count++;
+        for (; at > 0 && ratios[at - 1] > ratio; at--)
+            ratios[at] = ratios[at - 1];
+        ratios[at] = ratio;
+    }
+    return count == 0 ? 0 : ratios[(count - 1) / 2];
+}
+
 static void gather(struct catalog *catalog, struct catalog_model *model, struct rollout_evidence *out) {
     *out = (struct rollout_evidence){.stable_compute_ns = 0};
     outcomes_copy(&model->outcomes[CATALOG_STABLE], &out->stable);
@@ -394,6 +413,7 @@ static void gather(struct catalog *catalog, struct catalog_model *model, struct 
     struct engine_costs candidate = engine_costs(catalog->options.engine, model->candidate->version);
     out->stable_compute_ns = (int64_t)(stable.base_ns + stable.row_ns);
     out->candidate_compute_ns = (int64_t)(candidate.base_ns + candidate.row_ns);
+    out->quickest_ratio = quickest_ratio(&stable, &candidate);
 }
 
 static void tick(struct catalog *catalog, struct catalog_model *model) {

@@ -52,46 +52,51 @@ static enum weir_status plan_memory(const struct entry *entry, struct weir_error
                      entry->path, (unsigned long long)(needs >> 20), (unsigned long long)free_bytes >> 20);
 }
 
-/* A sample that runs as a job, as requests do. */
-struct proof {
-    struct catalog *catalog;
-    struct version *version;
+/* Somebody who waits for a job. */
+struct waiter {
     pthread_mutex_t lock;
     pthread_cond_t done;
     bool is_done;
 };
 
-static void sample_done(struct job *job) {
-    struct proof *proof = job->owner;
-    pthread_mutex_lock(&proof->lock);
-    proof->is_done = true;
-    pthread_cond_signal(&proof->done);
-    pthread_mutex_unlock(&proof->lock);
+static void job_done(struct job *job) {
+    struct waiter *waiter = job->owner;
+    pthread_mutex_lock(&waiter->lock);
+    waiter->is_done = true;
+    pthread_cond_signal(&waiter->done);
+    pthread_mutex_unlock(&waiter->lock);
 }
 
-static enum weir_status run_sample(void *context, const struct tensor_dims *dims, struct job_tensor *inputs,
-                                   struct job_tensor *outputs, struct weir_error *err) {
-    struct proof *proof = context;
-    struct engine *engine = proof->catalog->options.engine;
-    struct job job = {.version = proof->version,
-                      .dims = *dims,
-                      .inputs = inputs,
-                      .outputs = outputs,
-                      .deadline_ns = INT64_MAX,
-                      .done = sample_done,
-                      .owner = proof};
-    proof->is_done = false;
-    enum weir_status status = engine_submit_spare(engine, &job, clock_now_ns() + JOIN_MS * INT64_C(1000000), err);
+enum weir_status loading_run_job(struct catalog *catalog, struct job *job, struct weir_error *err) {
+    struct engine *engine = catalog->options.engine;
+    struct waiter waiter = {.lock = PTHREAD_MUTEX_INITIALIZER, .done = PTHREAD_COND_INITIALIZER};
+    job->deadline_ns = INT64_MAX;
+    job->done = job_done;
+    job->owner = &waiter;
+    enum weir_status status = engine_submit_spare(engine, job, clock_now_ns() + JOIN_MS * INT64_C(1000000), err);
     if (status != WEIR_OK)
         return status;
     engine_flush(engine);
-    pthread_mutex_lock(&proof->lock);
-    while (!proof->is_done)
-        pthread_cond_wait(&proof->done, &proof->lock);
-    pthread_mutex_unlock(&proof->lock);
-    if (job.status != WEIR_OK)
-        return weir_fail(err, job.status, "%s", job.error.text[0] ? job.error.text : weir_status_text(job.status));
+    pthread_mutex_lock(&waiter.lock);
+    while (!waiter.is_done)
+        pthread_cond_wait(&waiter.done, &waiter.lock);
+    pthread_mutex_unlock(&waiter.lock);
+    if (job->status != WEIR_OK)
+        return weir_fail(err, job->status, "%s", job->error.text[0] ? job->error.text : weir_status_text(job->status));
     return WEIR_OK;
+}
+
+/* A sample that runs as a job, as requests do. */
+struct proof {
+    struct catalog *catalog;
+    struct version *version;
+};
+
+static enum weir_status run_sample(void *context, const struct tensor_dims *dims, struct job_tensor *inputs,
+                                   struct job_tensor *outputs, struct weir_error *err) {
+    const struct proof *proof = context;
+    struct job job = {.version = proof->version, .dims = *dims, .inputs = inputs, .outputs = outputs};
+    return loading_run_job(proof->catalog, &job, err);
 }
 
 static enum weir_status prove(struct catalog *catalog, struct version *version, const struct samples *samples,
@@ -105,13 +110,9 @@ static enum weir_status prove(struct catalog *catalog, struct version *version, 
                                         .max_rows = info.batch_rows,
                                         .precision = engine_precision(catalog->options.engine)};
     struct self_test_runner runner = {.context = &proof, .run = run_sample};
-    pthread_mutex_init(&proof.lock, NULL);
-    pthread_cond_init(&proof.done, NULL);
     bool was_loading = atomic_exchange(&catalog->loading, true);
     enum weir_status status = self_test_run(samples, &options, &runner, report, err);
     atomic_store(&catalog->loading, was_loading);
-    pthread_cond_destroy(&proof.done);
-    pthread_mutex_destroy(&proof.lock);
     return status;
 }
 

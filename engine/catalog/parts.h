@@ -119,11 +119,20 @@ void scan_release(struct catalog_model *model);
  * what it had, and says why. thread: loader, without locks. */
 enum weir_status loading_run(struct catalog *catalog, struct catalog_model *model, struct entry *entry,
                              struct weir_error *err) WEIR_CHECKED;
+/* Runs a job of which only version, dims, inputs and outputs are set, when a device has time for it, and waits for it.
+ * thread: loader. */
+struct job;
+enum weir_status loading_run_job(struct catalog *catalog, struct job *job, struct weir_error *err) WEIR_CHECKED;
 /* Has something else than the files failed, so that the same may do another time? */
 bool loading_may_pass(enum weir_status status);
 /* Runs the samples of a loaded entry again; OK without samples. Likewise. */
 enum weir_status loading_prove(struct catalog *catalog, struct catalog_model *model, struct entry *entry,
                                struct weir_error *err) WEIR_CHECKED;
+
+/* catalog/timing.c: runs rows of zeros through both versions in turn, so that the quickest batches of each
+ * (engine_costs) are of the same moments, and both were warm. Tells nothing; sizes that are free are not timed. thread:
+ * loader. */
+void timing_run(struct catalog *catalog, struct version *stable, struct version *candidate);
 
 /* catalog/changes.c: orders. thread: loader, or rollouts for PAUSE, RESUME and ROLL_BACK. Moves the rollouts on;
  * returns whether one is on. thread: rollouts. Promotes what they advise to promote. thread: loader. */

@@ -13,7 +13,7 @@ static const double LATER_CHANCE = 1e-6;
 /* A candidate as good as stable fails this often, even where stable was not seen to fail at all. */
 static const double LEAST_RATE = 0.001;
 /* What a batch takes cannot be told apart more finely, and no user would. */
-enum { LEAST_SLOWER_NS = 20000 };
+enum { LEAST_SLOWER_NS = 20000, LEAST_LATER_NS = 200000 };
 enum { LEAST_FAILURES = 2, RATE_REQUESTS = 50, RATE_WINDOW = 200, COMPARED_REQUESTS = 5, ROWS_OF_A_REQUEST = 8 };
 
 static double share(uint64_t part, uint64_t whole) {
@@ -97,16 +97,23 @@ static void tell_latency(const struct latency *latency, const struct rollout_loo
              (double)latency->stable_ns / 1e6, look->plan->checks.max_p99_ratio);
 }
 
+/* What a latency may be where stable's is stable_ns. Requests of the version with less traffic find the device with a
+ * batch of the other one more often: such a batch is not their version's fault. */
+static double latency_bound(const struct rollout_look *look, int64_t stable_ns) {
+    int64_t batch_ns = look->all->stable_compute_ns > LEAST_LATER_NS ? look->all->stable_compute_ns : LEAST_LATER_NS;
+    return look->plan->checks.max_p99_ratio * (double)stable_ns + (double)batch_ns;
+}
+
 /* The candidate's quantile is above the bound if more than its share of requests are. The bound leaves room for
  * stable's quantile being known from a sample only: two deviations of its rank. */
 static bool latency_fails(const struct rollout_look *look, char *reason, size_t size) {
     struct latency latency;
-    double limit = look->plan->checks.max_p99_ratio;
-    if (!measure_latency(look->plan, look->recent, &latency) || latency.ratio <= limit)
+    if (!measure_latency(look->plan, look->recent, &latency) ||
+        (double)latency.candidate_ns <= latency_bound(look, latency.stable_ns))
         return false;
     const struct outcomes_counts *stable = &look->recent->stable, *candidate = &look->recent->candidate;
     double spread = sqrt(latency.quantile * (1 - latency.quantile) / (double)stable->timed);
-    double bound = limit * (double)outcomes_quantile(stable, fmin(latency.quantile + 2 * spread, 1));
+    double bound = latency_bound(look, outcomes_quantile(stable, fmin(latency.quantile + 2 * spread, 1)));
     uint64_t above = outcomes_above(candidate, bound < 1e18 ? (int64_t)bound : INT64_MAX);
     if (chance_at_least(above, candidate->timed, 1 - latency.quantile) >= chance_limit(look))
         return false;
@@ -116,15 +123,20 @@ static bool latency_fails(const struct rollout_look *look, char *reason, size_t 
 
 static bool latency_passes(const struct rollout_look *look, char *reason, size_t size) {
     struct latency latency;
-    if (!measure_latency(look->plan, look->recent, &latency) || latency.ratio <= look->plan->checks.max_p99_ratio)
+    if (!measure_latency(look->plan, look->recent, &latency) ||
+        (double)latency.candidate_ns <= latency_bound(look, latency.stable_ns))
         return true;
     tell_latency(&latency, look, reason, size);
     return false;
 }
 
+/* What the cost models say of a version that seldom runs is too much: then its code and weights are not in the caches.
+ * So its quickest batches must say the same. */
 bool rollout_judge_is_slow(const struct rollout_plan *plan, const struct rollout_evidence *evidence) {
     double limit = plan->checks.max_compute_ratio;
-    return limit != ROLLOUT_OFF && evidence->candidate_compute_ns - evidence->stable_compute_ns >= LEAST_SLOWER_NS &&
+    bool may_be_cold = evidence->quickest_ratio > 0 && evidence->quickest_ratio <= limit;
+    return limit != ROLLOUT_OFF && !may_be_cold &&
+           evidence->candidate_compute_ns - evidence->stable_compute_ns >= LEAST_SLOWER_NS &&
            evidence->stable_compute_ns > 0 && evidence->candidate_compute_ns > 0 &&
            (double)evidence->candidate_compute_ns > limit * (double)evidence->stable_compute_ns;
 }

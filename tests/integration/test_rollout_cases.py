@@ -79,6 +79,18 @@ class BadCandidates(unittest.TestCase):
     def test_a_slow_one_is_taken_back(self):
         self.prove_rolled_back(versions.deep(16, 2), "times stable's", first=versions.deep(4, 1))
 
+    def test_one_as_good_as_stable_is_not_blamed_for_running_seldom(self):
+        """Its code and weights are not in the caches, and it waits for stable's batches: neither is its fault."""
+        for kind, steps in (("shadow", ""), ("canary", "20% for 1h")):
+            with Models(versions.deep(2, 1, width=256)) as models, models.serve(timeout_ms=60000) as server:
+                models.publish(2, versions.deep(2, 1, width=256))
+                server.until(2, "ready")
+                with Traffic(server, at_once=1) as traffic:
+                    server.roll_out(2, steps, kind=kind, shadow_percent=20)
+                    traffic.wait(3000, 60)
+                    view = server.view()
+                    self.assertIsNotNone(view["rollout"], view["last_rollout"])
+
     def test_other_outputs_cannot_be_rolled_out(self):
         with Models() as models, models.serve() as server:
             models.publish(2, versions.gemm([1] * 8, (0, 0), 2))
