@@ -92,7 +92,7 @@ enum config_type { CONFIG_TYPE_INTEGER, CONFIG_TYPE_SIZE, CONFIG_TYPE_STRING, CO
     X(idle_timeout_ms, INTEGER, "ms", 1, CONFIG_HOUR_MS, "75000", LIVE, "How long a connection may stay open between requests.") \
     X(drain_delay_ms, INTEGER, "ms", 0, CONFIG_HOUR_MS, "5000", LIVE, "How long SIGTERM goes on serving while ready says 503; SIGINT skips it.") \
     X(drain_timeout_ms, INTEGER, "ms", 0, CONFIG_HOUR_MS, "20000", LIVE, "How long the stop then waits for requests in progress.") \
-    X(watchdog_ms, INTEGER, "ms", 100, CONFIG_HOUR_MS, "10000", FIXED, "A longer batch or load is stuck: not ready; twice that ends a GPU's process.") \
+    X(watchdog_ms, INTEGER, "ms", 100, CONFIG_HOUR_MS, "10000", FIXED, "A longer batch: not ready. Twice that, or such a load, ends a GPU's process.") \
     X(log_level, ENUM, "", 0, 0, "info", LIVE, "Least severe events that are logged.") \
     X(access_log, STRING, "", 1, 4095, NULL, FIXED, "File or FIFO for a line for each request; \"-\" is stdout; without it, none.") \
     X(access_log_format, ENUM, "", 0, 0, "json", LIVE, "Form of the access log's lines: json, or the combined one of Apache.") \

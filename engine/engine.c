@@ -26,7 +26,8 @@ struct engine {
     struct batcher *batcher;
     struct executor **executors;
     atomic_int devices_left;
-    struct telemetry *telemetry; /* NULL: no GPU serves */
+    atomic_bool lost[FORECAST_MAX_DEVICES]; /* devices of which others than they themselves said so */
+    struct telemetry *telemetry;            /* NULL: no GPU serves */
     pthread_mutex_t lock;
     struct version *retired; /* a list, under lock */
 };
@@ -37,7 +38,8 @@ static int64_t spin_ns(void) {
 }
 
 static void gpu_lost(void *context, int gpu, const char *reason) {
-    const struct engine *engine = context;
+    struct engine *engine = context;
+    atomic_store(&engine->lost[gpu], true);
     if (engine->options.observer.device_lost)
         engine->options.observer.device_lost(engine->options.observer.context, gpu, reason);
 }
@@ -268,10 +270,14 @@ void engine_status(struct engine *engine, struct engine_status *out) {
         .stuck = is_stuck(engine, &load, 1, now_ns),
         .stuck_for_good = engine->inventory.devices[0]->bus_id[0] && is_stuck(engine, &load, STUCK_FOR_GOOD, now_ns),
     };
+    if (out->stuck_for_good)
+        atomic_store(&engine->lost[load.oldest_device], true);
 }
 
 enum backend_state engine_device_state(const struct engine *engine, int device) {
     const struct backend *backend = engine->inventory.devices[device];
+    if (atomic_load(&engine->lost[device]))
+        return BACKEND_LOST;
     return backend->ops->state ? backend->ops->state(backend) : BACKEND_OK;
 }
 

@@ -108,7 +108,10 @@ static enum weir_status open_engine(struct service *service, struct weir_error *
                      .version_retired = version_retired,
                      .device_lost = device_lost},
     };
+    if (!service_begin_opening(service))
+        return weir_fail(err, WEIR_NO_MEMORY, "cannot start a thread");
     enum weir_status status = engine_open(&options, &service->engine, err);
+    service_end_opening(service);
     if (status == WEIR_NO_MEMORY || status == WEIR_UNSUPPORTED)
         return err->status = WEIR_DEVICE; /* it is the device that has no room, or lacks the precision */
     if (status != WEIR_OK)

@@ -1,6 +1,8 @@
 /* The service's life after the start: signals, reload, drain. Everything here runs on the main thread; what touches a
  * loop is sent to it as mail. */
+#include <errno.h>
 #include <event2/event.h>
+#include <poll.h>
 #include <signal.h>
 #include <stdlib.h>
 #include <sys/eventfd.h>
@@ -326,6 +328,41 @@ void service_close_signals(struct service *service) {
         event_base_free(service->base);
     if (service->signal_fd >= 0)
         close(service->signal_fd);
+}
+
+static void *end_at_signal(void *context) {
+    struct service *service = context;
+    struct pollfd awaited[2] = {{.fd = service->signal_fd, .events = POLLIN},
+                                {.fd = service->opened_fd, .events = POLLIN}};
+    struct signalfd_siginfo info;
+    while (poll(awaited, 2, -1) >= 0 || errno == EINTR) {
+        if (awaited[1].revents != 0)
+            break;
+        if (read(service->signal_fd, &info, sizeof info) == (ssize_t)sizeof info &&
+            (info.ssi_signo == SIGTERM || info.ssi_signo == SIGINT)) {
+            log_event(LOG_INFO, "stopped", "code=%d while=opening", EXIT_CODE_DONE);
+            _exit(EXIT_CODE_DONE);
+        }
+    }
+    return NULL;
+}
+
+bool service_begin_opening(struct service *service) {
+    service->opened_fd = eventfd(0, EFD_CLOEXEC);
+    if (service->opened_fd < 0)
+        return false;
+    if (pthread_create(&service->opening, NULL, end_at_signal, service) == 0)
+        return true;
+    close(service->opened_fd);
+    return false;
+}
+
+void service_end_opening(struct service *service) {
+    uint64_t one = 1;
+    ssize_t ignored = write(service->opened_fd, &one, sizeof one);
+    (void)ignored;
+    pthread_join(service->opening, NULL);
+    close(service->opened_fd);
 }
 
 void service_wait(struct service *service) {

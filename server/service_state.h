@@ -59,6 +59,8 @@ struct service {
     struct event *timer;
     struct event *watchdog;
     int signal_fd;
+    int opened_fd; /* becomes readable when the devices are open */
+    pthread_t opening;
     enum service_phase phase;
     int64_t drain_delay_ns;
     int64_t drain_timeout_ns;
@@ -86,6 +88,11 @@ enum weir_status service_open_models(struct service *service, struct weir_error 
 
 /* Starts the loader's threads. Errors: NO_MEMORY. */
 enum weir_status service_start_loading(struct service *service, struct weir_error *err) WEIR_CHECKED;
+
+/* From the one to the other SIGTERM and SIGINT end the process at once: there is no loop yet that hears them, and a
+ * device that hangs is long in saying so. False: no memory. */
+bool service_begin_opening(struct service *service);
+void service_end_opening(struct service *service);
 
 /* Runs the main loop until the service has drained or was cut short. thread: main. */
 void service_wait(struct service *service);

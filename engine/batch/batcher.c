@@ -467,6 +467,7 @@ void batcher_load(struct batcher *batcher, struct batcher_load *out) {
             continue;
         out->oldest_taken_ns = running->batches[0].taken_ns;
         out->oldest_expected_ns = running->batches[0].expected_ns;
+        out->oldest_device = i;
     }
     pthread_mutex_unlock(&batcher->lock);
 }

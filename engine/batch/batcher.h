@@ -38,6 +38,7 @@ struct batcher_load {
     uint32_t running_rows;
     int64_t oldest_taken_ns;    /* when the batch that runs longest was taken; 0 if none runs */
     int64_t oldest_expected_ns; /* how long that batch was expected to take */
+    int oldest_device;          /* where it runs */
 };
 
 /* Returns NULL without memory. Owner: the engine. */

@@ -37,6 +37,13 @@ class Faults(unittest.TestCase):
         values = {state: page.total("weir_device_state", device="0", state=state) for state in ("ok", "degraded", "lost")}
         return server.request("GET", "/health").json()["device"]["states"], values
 
+    def health(self, server):
+        """None where nobody listens any more."""
+        try:
+            return server.request("GET", "/health").json()
+        except (OSError, Closed):
+            return None
+
     def ready(self, server):
         """(status, body) of the readiness, or None where nobody listens any more."""
         try:
@@ -112,7 +119,7 @@ class Faults(unittest.TestCase):
             self.assertIn("cudaErrorIllegalAddress", server.log())
 
     def test_a_device_that_hangs_is_noticed_and_the_process_ends(self):
-        with self.server("hang_operation=product:1", 75, watchdog_ms=1000, timeout_ms=700) as server:
+        with self.server("hang_operation=product:1", 75, watchdog_ms=1000, timeout_ms=700, drain_delay_ms=5000) as server:
             self.assertEqual(server.predict(ROW).status, 200)
             self.go_wrong()
             answers = run_at_once([lambda: server.predict(ROW)] * 8)
@@ -120,6 +127,10 @@ class Faults(unittest.TestCase):
             self.assertIn(504, [answer.status for answer in answers])
             looks = eventually(lambda: [look for look in [self.ready(server)] if look and look[0] == 503], what="not ready")
             self.assertIn("stuck", looks[0][1])
+            seen = set()
+            while answer := self.health(server):
+                seen.add(tuple(answer["device"]["states"]))
+            self.assertEqual(seen, {("ok",), ("lost",)})
             self.assertEqual(server.wait_exit(20), 75)
             self.assertEqual(len(server.events("batch_stuck")), 1)
             self.assertEqual(len(server.events("device_lost")), 1)
@@ -147,6 +158,15 @@ class Faults(unittest.TestCase):
         with self.server("hang_operation=*:1", 4, wait=None, watchdog_ms=200) as server:
             self.assertEqual(server.wait_exit(20), 4)
             self.assertIn("the device hangs: it has not ended a first kernel", server.log())
+
+    def test_a_signal_ends_the_process_while_a_device_is_opened_that_hangs(self):
+        self.go_wrong()
+        for number in (signal.SIGTERM, signal.SIGINT):
+            with self.server("hang_operation=*:1", wait=None) as server:
+                server.wait_for("starting")
+                server.send_signal(number)
+                self.assertEqual(server.wait_exit(10), 0)
+                self.assertIn("while=opening", server.log())
 
     def test_a_signal_ends_the_process_while_the_first_version_loads_on_a_hanging_device(self):
         self.go_wrong()

@@ -12,7 +12,7 @@ from calls import Calls, end, has, same
 PERF = Calls()
 BIN = pathlib.Path(sys.executable).parent
 LIBRARIES = next(BIN.parent.glob("lib/python3*/site-packages/nvidia/cuda_runtime/lib"))
-REQUESTS = 300
+REQUESTS, EDGE = 300, 16  # so many may be under way when it asks the server for its figures
 
 
 def number(text, name):
@@ -23,12 +23,12 @@ def measure(address, *options, model="digits", rows=1):
     """Runs it; checks its own figures against the server's. Returns what it printed."""
     command = [BIN / "perf_analyzer", "-m", model, "-u", address, "-i", "http", "--request-count", REQUESTS, *options]
     done = subprocess.run(list(map(str, command)), env={"LD_LIBRARY_PATH": str(LIBRARIES), "PATH": "/usr/bin:/bin"},
-                          capture_output=True, text=True, timeout=300, check=False)
+                          capture_output=True, text=True, timeout=120, check=False)
     text = done.stdout + done.stderr
     if done.returncode != 0:
         raise AssertionError(text[-600:])
     sent, answered = number(text, "Request count"), number(text, "Successful request count")
-    if not REQUESTS <= sent <= answered:
+    if sent < REQUESTS or abs(sent - answered) > EDGE:
         raise AssertionError("%d sent, %d answered by the server: %s" % (sent, answered, text[-600:]))
     same(number(text, "Inference count"), answered * rows)
     has(text, "compute infer", "p99 latency")
