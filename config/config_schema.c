@@ -1,5 +1,6 @@
 #include "config/config_schema.h"
 
+#include <errno.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -145,13 +146,43 @@ static const char *judge_health_path(const char *path) {
     return NULL;
 }
 
-/* As engine/model/version_policy.h reads it: this knows the form, not the rules. */
+/* Skips a number of digits, which must be from 1 and fit 64 bits. NULL: that is not there. */
+static const char *skip_count(const char *text) {
+    char *end;
+    if (*text < '0' || *text > '9')
+        return NULL;
+    errno = 0;
+    return strtoull(text, &end, 10) == 0 || errno != 0 ? NULL : end;
+}
+
+/* A list of version numbers, with or without brackets: "1, 3, v7". */
+static bool is_version_list(const char *text) {
+    enum { LISTED = 64 };
+    text += strspn(text, " ");
+    bool is_bracketed = *text == '[';
+    text += is_bracketed ? 1 : 0;
+    for (int i = 0; i < LISTED; i++) {
+        text += strspn(text, " ");
+        text = skip_count(*text == 'v' ? text + 1 : text);
+        if (!text)
+            return false;
+        text += strspn(text, " ");
+        if (*text != ',')
+            break;
+        text++;
+    }
+    if (is_bracketed && *text++ != ']')
+        return false;
+    return text[strspn(text, " ")] == 0;
+}
+
+/* Takes nothing that engine/model/version_policy.h would refuse. */
 static const char *judge_version_policy(const char *text) {
     bool is_word = strcmp(text, "latest") == 0 || strcmp(text, "all") == 0;
-    bool is_count = strncmp(text, "latest:", 7) == 0 && text[7] && strspn(text + 7, "0123456789") == strlen(text + 7);
-    return is_word || is_count || strspn(text, "[]v0123456789, ") == strlen(text)
+    const char *end = strncmp(text, "latest:", 7) == 0 ? skip_count(text + 7) : NULL;
+    return is_word || (end && *end == 0) || is_version_list(text)
                ? NULL
-               : "is none of latest, latest:N, all or a list of versions";
+               : "is none of latest, latest:N, all or a list of at most 64 versions, all numbers from 1";
 }
 
 /* There are no keys for /admin yet, so that nobody but this machine may ask. */

@@ -50,6 +50,8 @@ static enum weir_status read_list(struct reader *reader, struct version_policy *
             return fail(reader, "more than 64 versions are listed");
         if ((status = read_number(reader, &policy->listed[policy->listed_count])) != WEIR_OK)
             return status;
+        if (policy->listed[policy->listed_count] == 0)
+            return fail(reader, "versions are numbered from 1");
         policy->listed_count++;
         skip_blanks(reader);
     } while (skip_word(reader, ","));

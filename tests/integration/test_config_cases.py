@@ -61,6 +61,8 @@ class Refusals(ConfigCase):
             ("timeout_ms", "0", "1"),
             ("max_concurrency", "0", "1"),
             ("gpu_count", "99", "16"),
+            ("version_policy", "latest:0", "latest:0"),
+            ("version_policy", '"1, 0"', "1, 0"),
             ("health_path", "health", "/"),
             ("health_path", "/predict", "/predict"),
             ("device", "gpu0", "cuda"),

@@ -54,6 +54,7 @@ Test(config_models, faults_name_the_model_and_the_line) {
         {"models:\n  a: /x\n  a: /y\n", "f.yaml:3: models.a.path: is given twice"},
         {"models:\n  a:\n    version_policy: all\n", "f.yaml:2: models.a: has no path"},
         {"models:\n  a:\n    path: /x\n    version_policy: newest\n", "is none of latest"},
+        {"models:\n  a:\n    path: /x\n    version_policy: latest:0\n", "f.yaml:4: models.a.version_policy: "},
         {"models:\n  a: /x\nmodel_path: /y\n", "f.yaml:3: model_path: and models are both given"},
         {"models:\n  a: /x\nmodel_name: b\n", "models have names"},
         {"models:\n  a:\n    path: {b: c}\n", "must be one value, not a mapping"},

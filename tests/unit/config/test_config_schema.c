@@ -132,6 +132,25 @@ Test(config_schema, a_health_path_must_be_plain_and_free) {
     refusal("health_path", longest);
 }
 
+/* The engine's own reader refuses the same (tests/unit/engine/model/test_version_policy.c). */
+Test(config_schema, a_version_policy_names_versions_that_can_be) {
+    static const char *const good[] = {"latest", "latest:1", "latest:64", "all", "1", "1, 4", " [ v9 ,10] ", "007"};
+    static const char *const bad[] = {
+        "newest", "latest:",  "latest:0", "latest:00", "latest:-1", "latest:1x", "0",  "1, 0",  "[3, v0]",
+        "[]",     "[1, 3",    "1, 3]",    "1,,2",      "1 2",       "v",         "1,", "[[1]]", "99999999999999999999",
+        "-1",     "latest 2", "allow",    "vv1"};
+    char many[256] = "1";
+    for (size_t i = 0; i < sizeof good / sizeof good[0]; i++)
+        assert_taken("version_policy", good[i]);
+    for (size_t i = 0; i < sizeof bad / sizeof bad[0]; i++)
+        refusal("version_policy", bad[i]);
+    for (int i = 1; i < 64; i++)
+        strcat(many, ",1");
+    assert_taken("version_policy", many);
+    strcat(many, ",1");
+    refusal("version_policy", many);
+}
+
 Test(config_schema, other_texts_are_checked_for_what_they_name) {
     assert_taken("model_path", "/srv/models/modèle de test");
     refusal("model_path", "");

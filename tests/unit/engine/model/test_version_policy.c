@@ -61,6 +61,8 @@ Test(version_policy, what_is_wrong_is_named) {
     expect_error("[]", "expecting latest");
     expect_error("[1,,2]", "expecting latest");
     expect_error("99999999999999999999", "too large");
+    expect_error("0", "numbered from 1");
+    expect_error("[3, v0]", "numbered from 1");
 }
 
 Test(version_policy, a_list_has_at_most_64) {
