@@ -118,6 +118,7 @@ void conn_count(struct conn *conn, int code, enum reason reason);
 
 /* Begins the entry of a request, and ends that of the present exchange. Only where the loop has an access log. */
 void conn_access_begin(struct conn *conn, const struct request *request);
+void conn_access_begin_headless(struct conn *conn); /* of one whose head did not become a request */
 void conn_access_end(struct conn *conn, int code, enum reason reason);
 
 #endif

@@ -60,12 +60,18 @@ void conn_access_begin(struct conn *conn, const struct request *request) {
     }
 }
 
+void conn_access_begin_headless(struct conn *conn) {
+    struct access_entry *entry = conn->exchange.entry = access_log_begin(conn->loop->access);
+    if (entry)
+        put_peer(conn, entry);
+}
+
 void conn_access_end(struct conn *conn, int code, enum reason reason) {
     struct access_lane *lane = conn->loop->access;
     struct exchange *exchange = &conn->exchange;
+    if (!exchange->entry) /* whoever sent it left before its head was there */
+        conn_access_begin_headless(conn);
     struct access_entry *entry = exchange->entry;
-    if (!entry && (entry = access_log_begin(lane))) /* its head did not become a request */
-        put_peer(conn, entry);
     if (entry) {
         entry->started_ns = exchange->started_ns;
         entry->ended_ns = conn->loop->now_ns;

@@ -214,6 +214,8 @@ void conn_refuse(struct conn *conn, int code, enum reason reason, const char *te
         exchange->model = 0;
         exchange->request_id[0] = 0;
         exchange->trace = (struct trace_context){.span = 0};
+        if (conn->loop->access)
+            conn_access_begin_headless(conn);
     } else if (conn->state == CONN_BODY && exchange->handler->gone) {
         exchange->handler->gone(exchange);
     }

@@ -128,11 +128,13 @@ class Lines(Logged):
             (get("/" + "a" * 9000), None, "other", 414, "framing"),
         ]  # fmt: skip
         with self.start() as server:
+            sizes = []
             for data, *_ in wants:
                 with server.client() as client:
                     client.send(data)
-                    client.answer(no_body=b"OPTIONS" in data[:8])
+                    sizes.append(len(client.answer(no_body=b"OPTIONS" in data[:8]).body))
             lines = self.lines(server, len(wants))
+            self.assertEqual([line["bytes_out"] for line in lines], sizes)
             for (data, *want), line in zip(wants, lines):
                 self.assertEqual([line.get("method"), line["route"], line["code"], line["reason"]], want, data[:80])
                 self.assertEqual(line["client"], "127.0.0.1")
