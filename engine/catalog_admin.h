@@ -55,13 +55,15 @@ struct catalog_order {
     /* Valid in done. */
     enum weir_status status;
     struct weir_error error;
-    char text[512]; /* what was done */
+    char text[512];    /* what was done */
+    bool is_unchanged; /* it was so already */
 };
 
 /* Takes an order. What asks for the present state is OK and changes nothing. Errors of the call: CONFLICT (another
  * change is under way; a ROLL_BACK is only kept back by another one of its kind), DRAINING. Errors of the order:
  * NOT_FOUND, CONFLICT (the state does not allow it), INVALID (the plan; samples that fail), IO (the state could not be
- * kept: nothing has changed), those of loading. thread: any. */
+ * kept: nothing has changed, but a ROLL_BACK has taken the requests away, and is written later), those of loading.
+ * thread: any. */
 enum weir_status catalog_submit(struct catalog *catalog, struct catalog_order *order,
                                 struct weir_error *err) WEIR_CHECKED;
 

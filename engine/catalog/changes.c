@@ -63,9 +63,16 @@ static enum weir_status unload(struct catalog *catalog, struct catalog_model *mo
         return weir_fail(&order->error, WEIR_CONFLICT, "version %" PRIu64 " of %s gets requests: promote another first",
                          order->version, model->name);
     snprintf(order->text, sizeof order->text, entry->version ? "unloaded" : "was not loaded");
+    order->is_unchanged = !entry->version && entry->is_unwanted;
     entry->is_wanted = false;
     entry->is_unwanted = true;
     scan_unload(catalog, entry);
+    return WEIR_OK;
+}
+
+static enum weir_status unchanged(struct catalog_order *order, const char *text) {
+    order->is_unchanged = true;
+    snprintf(order->text, sizeof order->text, "%s", text);
     return WEIR_OK;
 }
 
@@ -132,14 +139,12 @@ static enum weir_status promote(struct catalog *catalog, struct catalog_model *m
         order->version = rollout->candidate;
     bool was_on = rollout != NULL;
     bool is_done = order->version != 0 && model->stable && model->stable->number == order->version && !was_on &&
-                   state && state->stable == order->version;
+                   state && state->stable == order->version && !model->is_unkept;
     pthread_mutex_unlock(&catalog->changing);
     if (order->version == 0)
         return weir_fail(&order->error, WEIR_CONFLICT, "no rollout of %s is under way: name a version", model->name);
-    if (is_done) {
-        snprintf(order->text, sizeof order->text, "serves already");
-        return WEIR_OK;
-    }
+    if (is_done)
+        return unchanged(order, "serves already");
     enum weir_status status = need(catalog, model, order->version, &entry, &order->error);
     if (status == WEIR_OK)
         status = loading_prove(catalog, model, entry, &order->error);
@@ -209,23 +214,22 @@ static enum weir_status may_start(struct catalog *catalog, struct catalog_model 
 static enum weir_status start(struct catalog *catalog, struct catalog_model *model, struct catalog_order *order) {
     struct rollout_plan plan;
     struct entry *entry;
+    bool is_same = false;
     enum weir_status status = plan_of(order, &plan, &order->error);
+    if (status == WEIR_OK)
+        status = may_start(catalog, model, &plan, &is_same, &order->error);
     if (status != WEIR_OK)
         return status;
-    bool is_same;
-    status = may_start(catalog, model, &plan, &is_same, &order->error);
-    if (status != WEIR_OK)
-        return status;
-    if (is_same) {
-        snprintf(order->text, sizeof order->text, "this rollout is under way already");
-        return WEIR_OK;
-    }
+    if (is_same)
+        return unchanged(order, "this rollout is under way already");
     status = rollout_plan_check(&plan, model->stable->number, &order->error);
     if (status == WEIR_OK)
         status = need(catalog, model, order->version, &entry, &order->error);
     if (status == WEIR_OK)
         status = plan_fits(engine_describe(model->stable->version).signature, engine_describe(entry->version).signature,
                            &order->error);
+    if (status == WEIR_OK)
+        status = loading_prove(catalog, model, entry, &order->error);
     if (status == WEIR_OK)
         timing_run(catalog, model->stable->version, entry->version);
     pthread_mutex_lock(&catalog->changing);
@@ -235,11 +239,8 @@ static enum weir_status start(struct catalog *catalog, struct catalog_model *mod
     if (status == WEIR_OK)
         status = begin_rollout(catalog, model, entry, &plan, &order->error);
     pthread_mutex_unlock(&catalog->changing);
-    char steps[300];
     if (status == WEIR_OK)
-        snprintf(order->text, sizeof order->text, "%s of version %" PRIu64 " beside %" PRIu64 ": %s",
-                 rollout_kind_text(plan.kind), entry->number, model->stable->number,
-                 plan.step_count > 0 ? rollout_plan_steps_text(&plan, steps, sizeof steps) : "until it is ended");
+        plan_tell(&plan, model->stable->number, order->text, sizeof order->text);
     return status;
 }
 
@@ -283,11 +284,10 @@ static void roll_back_and_tell(struct catalog *catalog, struct catalog_model *mo
 }
 
 void changes_candidate_changed(struct catalog *catalog, struct catalog_model *model) {
-    roll_back_and_tell(catalog, model, false, "its files changed while it was rolled out");
+    roll_back_and_tell(catalog, model, true, "its files changed while it was rolled out");
 }
 
-/* What has happened and is not on the disk is tried again until it is: a restart would undo it. Called with `changing`.
- */
+/* What has happened and is not on the disk is tried again: a restart would undo it. Called with `changing`. */
 static void keep_again(struct catalog *catalog, struct catalog_model *model) {
     struct weir_error err;
     if (model->is_unkept && state_keep(catalog, model, &err) == WEIR_OK)
@@ -307,16 +307,16 @@ static enum weir_status quick(struct catalog *catalog, struct catalog_model *mod
     char text[STATE_TEXT];
     if (is_back && !rollout_is_on(model->rollout) && state_rollout(catalog, model)) {
         order->version = state->plan.candidate;
-        if (state_give_up(catalog, model, "an operator took it back before it went on", text) == WEIR_OK)
-            snprintf(text, sizeof text, "the rollout that would go on is called off");
-        snprintf(order->text, sizeof order->text, "%s", text);
-        return WEIR_OK;
+        status = state_give_up(catalog, model, "an operator took it back before it went on", text);
+        snprintf(order->text, sizeof order->text, "the rollout that would go on is called off");
+        return status == WEIR_OK ? status : weir_fail(&order->error, status, "called off: %s", text);
     }
     if (is_back && !rollout_is_on(model->rollout) && state && state->last_phase == ROLLOUT_ROLLED_BACK) {
         order->version = state->last_candidate;
         keep_again(catalog, model);
-        snprintf(order->text, sizeof order->text, "is rolled back already");
-        return WEIR_OK;
+        if (model->is_unkept)
+            return weir_fail(&order->error, WEIR_IO, "is rolled back, but could not be kept yet: it is tried again");
+        return unchanged(order, "is rolled back already");
     }
     if (!rollout_is_on(model->rollout) || !state)
         return weir_fail(&order->error, WEIR_CONFLICT, "no rollout of %s is under way%s", model->name,
@@ -328,14 +328,15 @@ static enum weir_status quick(struct catalog *catalog, struct catalog_model *mod
     if (is_back) {
         bool is_shadow = model->rollout->plan.kind == ROLLOUT_SHADOW; /* whose end says nothing against the version */
         const char *reason = order->reason[0] ? order->reason : "an operator took it back";
-        roll_back(catalog, model, !is_shadow, reason, text);
+        status = roll_back(catalog, model, !is_shadow, reason, text);
         snprintf(order->text, sizeof order->text, "rolled back: %.490s", text);
-        return WEIR_OK;
+        return status == WEIR_OK ? status : weir_fail(&order->error, status, "%s", order->text);
     }
     remember(catalog, model);
     pthread_mutex_lock(&catalog->lock);
     status = order->action == CATALOG_PAUSE ? rollout_pause(model->rollout, clock_now_ns(), &order->error)
                                             : rollout_resume(model->rollout, clock_now_ns(), &order->error);
+    order->is_unchanged = model->rollout->phase == catalog->before.rollout.phase;
     pthread_mutex_unlock(&catalog->lock);
     if (status == WEIR_OK)
         status = keep_or_undo(catalog, model, &order->error);
@@ -349,6 +350,8 @@ static enum weir_status run(struct catalog *catalog, struct catalog_model *model
     enum weir_status status;
     switch (order->action) {
     case CATALOG_LOAD:
+        entry = scan_find(model, order->version);
+        order->is_unchanged = entry && entry->version && entry->is_wanted;
         status = need(catalog, model, order->version, &entry, &order->error);
         if (status == WEIR_OK) {
             entry->is_wanted = true;
@@ -371,16 +374,19 @@ static enum weir_status run(struct catalog *catalog, struct catalog_model *model
 
 void changes_run(struct catalog *catalog, struct catalog_order *order) {
     struct catalog_model *model = &catalog->models[order->model];
+    char text[sizeof order->text + 20];
     order->text[0] = order->error.text[0] = 0;
+    order->is_unchanged = false;
     order->error.status = WEIR_OK;
     order->status = run(catalog, model, order);
+    snprintf(text, sizeof text, "%s%s", order->is_unchanged ? "nothing changed: " : "", order->text);
     pthread_mutex_lock(&catalog->changing);
     catalog_tell(catalog, &(struct catalog_change){.actor = order->actor,
                                                    .action = catalog_action_text(order->action),
                                                    .model = model->name,
                                                    .version = order->version,
                                                    .status = order->status,
-                                                   .text = order->status == WEIR_OK ? order->text : order->error.text});
+                                                   .text = order->status == WEIR_OK ? text : order->error.text});
     pthread_mutex_unlock(&catalog->changing);
 }
 

@@ -238,6 +238,13 @@ static void replace(struct catalog *catalog, struct catalog_model *model, struct
     pthread_mutex_unlock(&catalog->lock);
     if (entry == model->stable || entry == model->candidate)
         state_apply(catalog, model);
+    if (entry == model->stable && old.version)
+        catalog_tell(catalog, &(struct catalog_change){.actor = "scan",
+                                                       .action = "reload",
+                                                       .model = model->name,
+                                                       .version = entry->number,
+                                                       .status = WEIR_OK,
+                                                       .text = "its files changed: what they hold now serves"});
     pthread_mutex_unlock(&catalog->changing);
     samples_destroy(old.samples);
     engine_release(old.version);

@@ -30,7 +30,7 @@ struct route {
 struct catalog_model {
     char *path, *given_name;
     char name[REPOSITORY_NAME_MAX + 1];
-    bool is_loose;    /* path is a file: its version is that file alone */
+    bool is_loose;    /* its version is a file alone, without samples or seal */
     bool is_settling; /* files must come to rest: it looks again soon */
     struct version_policy policy;
     struct entry **entries; /* newest first */
@@ -81,7 +81,6 @@ struct catalog {
 /* catalog/state.c: what is kept on the disk, and which version serves. Called with `changing`. */
 /* The model's part of the file. NULL: no memory. */
 struct rollout_state *state_of(struct catalog *catalog, const struct catalog_model *model);
-
 /* Copies the model's rollout into the file and writes it. Without state_dir it does nothing. Errors: IO, NO_MEMORY. */
 enum weir_status state_keep(struct catalog *catalog, struct catalog_model *model, struct weir_error *err) WEIR_CHECKED;
 
@@ -102,9 +101,10 @@ void state_apply(struct catalog *catalog, struct catalog_model *model);
 void state_choose(struct catalog *catalog, struct catalog_model *model);
 /* Of what an entry was loaded from, or of its files. */
 void state_identity(const struct entry *entry, char text[ROLLOUT_FILE_IDENTITY + 1]);
-/* Has a rollout rejected the entry as it is? And is there a note about this number at all? Then its files must be
- * looked at before the first can tell. */
+/* Has a rollout rejected the entry as it is? Other files of this number, so that it counts as new? And is there a note
+ * about this number at all? Then its files must be looked at before the others can tell. */
 bool state_is_rejected(struct catalog *catalog, const struct catalog_model *model, const struct entry *entry);
+bool state_is_mended(struct catalog *catalog, const struct catalog_model *model, const struct entry *entry);
 bool state_has_note(struct catalog *catalog, const struct catalog_model *model, uint64_t number);
 
 /* catalog/scan.c: the loader's look at a model's directory. Errors: those of repository_scan, or of the newest version

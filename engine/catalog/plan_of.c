@@ -1,6 +1,8 @@
 #include "engine/catalog/plan_of.h"
 
+#include <inttypes.h>
 #include <math.h>
+#include <stdio.h>
 #include <string.h>
 
 static const char *const action_texts[] = {
@@ -69,6 +71,13 @@ bool plan_is_same(const struct rollout_plan *a, const struct rollout_plan *b) {
            a->compare_ppm == b->compare_ppm && a->may_shrink == b->may_shrink && a->auto_promote == b->auto_promote &&
            strcmp(a->sticky_header, b->sticky_header) == 0 && same_checks(&a->checks, &b->checks) &&
            strcmp(rollout_plan_steps_text(a, one, sizeof one), rollout_plan_steps_text(b, other, sizeof other)) == 0;
+}
+
+void plan_tell(const struct rollout_plan *plan, uint64_t stable, char *text, size_t size) {
+    char steps[300];
+    snprintf(text, size, "%s of version %" PRIu64 " beside %" PRIu64 ": %s", rollout_kind_text(plan->kind),
+             plan->candidate, stable,
+             plan->step_count > 0 ? rollout_plan_steps_text(plan, steps, sizeof steps) : "until it is ended");
 }
 
 static enum weir_status compare_specs(const char *what, const struct tensor_spec *stable, int stable_count,

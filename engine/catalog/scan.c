@@ -4,7 +4,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 #include <time.h>
 
 #include "engine/catalog/parts.h"
@@ -200,7 +199,8 @@ static bool is_eligible(struct catalog *catalog, const struct catalog_model *mod
     const struct entry *chosen = scan_find(model, state->stable);
     if (!model->stable && (!chosen || (!chosen->version && chosen->was_tried)))
         return true; /* what was chosen is lost: any other is better than none */
-    return entry->number > state->newest_seen || entry->number == state->stable;
+    bool is_new = entry->number > state->newest_seen || state_is_mended(catalog, model, entry);
+    return entry->number == state->stable || (is_new && entry->number > state->stable);
 }
 
 /* Must it be loaded, whatever the policy says? */
@@ -309,7 +309,6 @@ static enum weir_status newest_failure(const struct catalog_model *model, struct
 
 enum weir_status scan_model(struct catalog *catalog, struct catalog_model *model, struct weir_error *err) {
     struct repository_listing listing;
-    struct stat info;
     enum weir_status status = repository_scan(model->path, model->given_name, &listing, err);
     pthread_mutex_lock(&catalog->lock);
     snprintf(model->problem, sizeof model->problem, "%s", status == WEIR_OK ? "" : err->text);
@@ -318,7 +317,7 @@ enum weir_status scan_model(struct catalog *catalog, struct catalog_model *model
     pthread_mutex_unlock(&catalog->lock);
     if (status != WEIR_OK)
         return status;
-    model->is_loose = stat(model->path, &info) == 0 && S_ISREG(info.st_mode);
+    model->is_loose = listing.is_loose;
     tell_remarks(catalog, model, &listing);
     status = merge(catalog, model, &listing, err);
     repository_listing_release(&listing);

@@ -86,6 +86,11 @@ bool state_has_note(struct catalog *catalog, const struct catalog_model *model, 
     return false;
 }
 
+bool state_is_mended(struct catalog *catalog, const struct catalog_model *model, const struct entry *entry) {
+    bool is_known = entry->version || entry->seen.files > 0;
+    return is_known && state_has_note(catalog, model, entry->number) && !state_is_rejected(catalog, model, entry);
+}
+
 void state_apply(struct catalog *catalog, struct catalog_model *model) {
     struct route *route = &model->route;
     bool is_on = rollout_is_on(model->rollout) && model->candidate && model->candidate->version;
@@ -122,33 +127,48 @@ static void lose(struct catalog *catalog, struct catalog_model *model, const cha
                                                    .text = text});
 }
 
-/* Takes a version over that nobody has chosen: the newest, or what is left. A rollout beside another one is lost. */
-static void take_over(struct catalog *catalog, struct catalog_model *model, struct entry *entry) {
+/* Notes that the entry is stable now, if that is to outlast this process. *loses: a rollout beside another one, which
+ * must be given up. text and errors: of state_note. */
+static enum weir_status note_stable(struct catalog *catalog, struct catalog_model *model, const struct entry *entry,
+                                    const char *what, char text[STATE_TEXT], bool *loses) {
     struct rollout_state *state = state_of(catalog, model);
-    char text[STATE_TEXT];
+    *loses = false;
+    snprintf(text, STATE_TEXT, "%s", what);
+    if (!state || (state->stable == 0 && !catalog->options.hold_new))
+        return WEIR_OK;
+    if (entry->number > state->newest_seen)
+        state->newest_seen = entry->number;
+    rollout_file_forgive(state, entry->number);
+    if (state->stable == entry->number)
+        return WEIR_OK;
+    state->stable = entry->number;
+    *loses = state_rollout(catalog, model) != NULL;
+    return *loses ? WEIR_OK : state_note(catalog, model, what, text); /* giving it up notes this too */
+}
+
+/* Takes a version over that nobody has chosen: the newest, or what is left. What a start brings is no change. */
+static void take_over(struct catalog *catalog, struct catalog_model *model, struct entry *entry) {
+    const struct rollout_state *state = state_of(catalog, model);
+    char text[STATE_TEXT], what[100] = "none served before";
+    bool loses;
+    uint64_t before = model->stable ? model->stable->number : state ? state->stable : 0;
+    if (model->stable)
+        snprintf(what, sizeof what, "takes over from version %" PRIu64, before);
+    else if (before != 0)
+        snprintf(what, sizeof what, "version %" PRIu64 ", which was stable, is not ready after a restart", before);
     pthread_mutex_lock(&catalog->lock);
     model->stable = entry;
     pthread_mutex_unlock(&catalog->lock);
-    if (!state || (state->stable == 0 && !catalog->options.hold_new))
-        return;
-    if (entry->number > state->newest_seen)
-        state->newest_seen = entry->number;
-    if (state->stable == entry->number)
-        return;
-    snprintf(text, sizeof text, "version %" PRIu64 ", which was stable, is not ready after a restart", state->stable);
-    state->stable = entry->number;
-    if (state_rollout(catalog, model)) {
-        lose(catalog, model, text);
-        return;
-    }
-    enum weir_status status = state_note(catalog, model, "it is stable now", text);
-    if (status != WEIR_OK)
+    enum weir_status status = note_stable(catalog, model, entry, what, text, &loses);
+    if (status != WEIR_OK || (before != entry->number && (before != 0 || catalog->looked)))
         catalog_tell(catalog, &(struct catalog_change){.actor = "scan",
                                                        .model = model->name,
-                                                       .action = "keep",
+                                                       .action = "takeover",
                                                        .version = entry->number,
                                                        .status = status,
                                                        .text = text});
+    if (loses)
+        lose(catalog, model, what);
 }
 
 /* May it still be loaded without anybody's help? */
@@ -189,6 +209,9 @@ static void restore(struct catalog *catalog, struct catalog_model *model) {
     if (candidate && !candidate->version && may_come(candidate))
         return;
     if (resume(catalog, model, candidate, &err) != WEIR_OK) {
+        char identity[ROLLOUT_FILE_IDENTITY + 1];
+        state_identity(candidate ? candidate : &(struct entry){.number = plan->candidate}, identity);
+        rollout_file_reject(state_of(catalog, model), plan->candidate, identity, err.text);
         lose(catalog, model, err.text);
         return;
     }
@@ -209,7 +232,8 @@ void state_choose(struct catalog *catalog, struct catalog_model *model) {
     for (size_t i = 0; ready && i < model->entry_count; i++)
         if (model->entries[i]->version)
             ready[count++] = (struct model_choice){.number = model->entries[i]->number,
-                                                   .is_rejected = state_is_rejected(catalog, model, model->entries[i])};
+                                                   .is_rejected = state_is_rejected(catalog, model, model->entries[i]),
+                                                   .is_mended = state_is_mended(catalog, model, model->entries[i])};
     uint64_t chosen = state ? state->stable : 0, newest_seen = state ? state->newest_seen : 0;
     if (chosen == 0 && model->stable && catalog->options.hold_new)
         chosen = model->stable->number;

@@ -9,9 +9,18 @@ static uint64_t highest(const struct model_choice *ready, size_t count, uint64_t
     return best;
 }
 
+/* The highest above chosen that nobody has seen yet as it is; 0 if there is none. */
+static uint64_t newcomer(const struct model_choice *ready, size_t count, uint64_t chosen, uint64_t newest_seen) {
+    uint64_t best = 0;
+    for (size_t i = 0; i < count; i++)
+        if (!ready[i].is_rejected && ready[i].number > chosen && ready[i].number > best &&
+            (ready[i].number > newest_seen || ready[i].is_mended))
+            best = ready[i].number;
+    return best;
+}
+
 uint64_t model_choice_stable(const struct model_choice *ready, size_t count, uint64_t chosen, uint64_t newest_seen) {
-    uint64_t known = newest_seen > chosen ? newest_seen : chosen;
-    uint64_t best = known < UINT64_MAX ? highest(ready, count, known + 1, UINT64_MAX) : 0;
+    uint64_t best = newest_seen < UINT64_MAX ? newcomer(ready, count, chosen, newest_seen) : 0;
     for (size_t i = 0; i < count && best == 0 && chosen > 0; i++)
         if (ready[i].number == chosen)
             return chosen;

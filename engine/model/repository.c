@@ -152,6 +152,13 @@ static enum weir_status name_by_directory(struct repository_listing *listing, ch
                       : set_name(listing, name, "from model_path", err);
 }
 
+/* Is it the model file of a version directory? tidy: the path of its directory. */
+static bool is_of_version(const char *tidy, const char *file) {
+    uint64_t number;
+    const char *directory = strrchr(tidy, '/');
+    return strcmp(file, MODEL_FILE) == 0 && directory && version_number_read(directory + 1, &number);
+}
+
 static enum weir_status scan_file(const char *path, const char *model_name, struct repository_listing *listing,
                                   struct weir_error *err) {
     enum weir_status status = WEIR_OK;
@@ -161,6 +168,7 @@ static enum weir_status scan_file(const char *path, const char *model_name, stru
         return no_memory(err);
     const char *file = cut_last(tidy);
     size_t length = strlen(file);
+    listing->is_loose = !is_of_version(tidy, file);
     if (length <= 5 || strcmp(file + length - 5, ".onnx") != 0) {
         status = weir_fail(err, WEIR_INVALID, "model_path %s: is not an .onnx file", path);
     } else if (strcmp(file, MODEL_FILE) == 0) {
@@ -171,7 +179,7 @@ static enum weir_status scan_file(const char *path, const char *model_name, stru
         tidy[strlen(tidy) + 1 + length - 5] = 0;
         status = set_name(listing, file, "from model_path", err);
     }
-    if (status == WEIR_OK && !add_version(listing, number, strdup(path)))
+    if (status == WEIR_OK && !add_version(listing, number, strchr(path, '/') ? strdup(path) : join(".", path)))
         status = no_memory(err);
     free(tidy);
     return status;

@@ -2,6 +2,7 @@
 #ifndef WEIR_ENGINE_MODEL_REPOSITORY_H
 #define WEIR_ENGINE_MODEL_REPOSITORY_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -20,14 +21,15 @@ struct repository_listing {
     char name[REPOSITORY_NAME_MAX + 1];
     struct repository_version *versions;
     size_t version_count;
+    bool is_loose; /* the version is a file alone, no directory of a version or of the model */
     char **remarks;
     size_t remark_count;
 };
 
-/* Lists what model_path holds: an .onnx file (version 1, or the number of its directory if that is a version
- * directory); a directory with model.onnx in it (likewise); or a model directory, whose version directories are v1, v2,
- * 10, v10, read as numbers; of several names of one number the shortest counts. Nothing found is OK with version_count
- * 0. model_name NULL derives the name from the path as the user wrote it, links unresolved. Errors: NOT_FOUND (no such
+/* Lists what model_path holds: an .onnx file (version 1; model.onnx in a version directory stands for that directory);
+ * a directory with model.onnx in it (likewise); or a model directory, whose version directories are v1, v2, 10, v10,
+ * read as numbers; of several names of one number the shortest counts. Nothing found is OK with version_count 0.
+ * model_name NULL derives the name from the path as the user wrote it, links unresolved. Errors: NOT_FOUND (no such
  * path), IO (unreadable), INVALID (neither a directory nor .onnx; a name that is not 1 to 64 of [A-Za-z0-9._-] without
  * a leading dot), NO_MEMORY. thread: any. Owner of out: the caller, repository_listing_release. */
 enum weir_status repository_scan(const char *model_path, const char *model_name, struct repository_listing *out,

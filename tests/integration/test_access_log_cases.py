@@ -134,7 +134,7 @@ class Lines(Logged):
                     client.send(data)
                     sizes.append(len(client.answer(no_body=b"OPTIONS" in data[:8]).body))
             lines = self.lines(server, len(wants))
-            self.assertEqual([line["bytes_out"] for line in lines], sizes)
+            self.assertEqual([line["bytes_out"] for line in lines][: len(sizes)], sizes)
             for (data, *want), line in zip(wants, lines):
                 self.assertEqual([line.get("method"), line["route"], line["code"], line["reason"]], want, data[:80])
                 self.assertEqual(line["client"], "127.0.0.1")

@@ -78,6 +78,10 @@ class Admin(unittest.TestCase):
             line = self.server.audit(action)[0]
             for word in ("actor=\"admin 127.0.0.1:", "model=demo", "version=", "outcome="):
                 self.assertIn(word, line)
+        for action, count in (("load", 1), ("start", 1), ("pause", 1), ("resume", 1), ("rollback", 1), ("promote", 2), ("unload", 1)):
+            lines = self.server.audit(action)
+            self.assertNotIn("nothing changed", lines[0])
+            self.assertEqual(len([line for line in lines if "nothing changed: " in line]), count, lines)
 
     def test_what_the_state_does_not_allow_is_a_conflict(self):
         order = self.server.order

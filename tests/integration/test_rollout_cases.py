@@ -129,6 +129,17 @@ class BadCandidates(unittest.TestCase):
 
         self.prove_never_ready(publish, "failed", "sample 0", '"y"[2]', "got 12.5", "expected 7.5")
 
+    def test_a_rollout_of_a_loaded_version_begins_with_its_samples(self):
+        with Models() as models, models.serve() as server:
+            models.publish(2, samples="right")
+            server.until(2, "ready")
+            versions.write_samples(models.at(2), 2, True)
+            for plan in ({"steps": "5% for 1h"}, {"kind": "shadow", "shadow_percent": 50}):
+                answer = server.admin("POST", "/demo/rollout", {"version": 2, **plan})
+                self.assertEqual(answer.status, 400, (plan, answer))
+                self.assertIn("sample", answer.error)
+                self.assertIsNone(server.view()["rollout"])
+
     def test_wrong_samples_name_sample_output_index_and_numbers(self):
         self.prove_never_ready(
             lambda models: models.publish(2, samples="wrong"), "failed", "sample 3", '"y"[2]', "got", "expected", "allowed"

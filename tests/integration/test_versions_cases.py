@@ -16,7 +16,7 @@ import unittest
 import onnx_writer as onnx
 import reference
 import versions
-from harness import Client, Server, eventually, run_at_once
+from harness import Client, Server, eventually, run_at_once, run_weir
 from versions import AdminServer, Models, Traffic
 
 FAST = {"new_versions": "serve", "scan_ms": 50}
@@ -149,6 +149,42 @@ class Files(unittest.TestCase):
         self.assertEqual(traffic.not_ok(), [])
         thirds = {body[body.index(b"[[") :] for _, _, _, _, body in traffic.answers}
         self.assertLessEqual(thirds, {b'[[0,0,%d.5]]}\n' % n for n in (1, 2, 3)} | {b"[[0,0,%d.5]]}" % n for n in (1, 2, 3)})
+
+    def test_each_change_of_what_serves_has_its_audit_line(self):
+        with Models() as models, models.serve(**FAST) as server:
+            self.assertEqual(server.events("audit"), [])
+            models.publish(2)
+            server.until(2, "serving")
+            lines = eventually(lambda: server.audit("takeover"))
+            for word in ("actor=scan", "model=demo", "version=2", 'outcome="ok"', "from version 1"):
+                self.assertIn(word, lines[0])
+            shutil.rmtree(models.at(2))
+            models.publish(2)
+            self.assertIn("version=2", eventually(lambda: server.audit("reload"))[0])
+            self.assertEqual(len(server.events("audit")), 2)
+
+    def test_a_model_file_in_a_version_directory_is_proven_like_the_directory(self):
+        with Models() as models:
+            models.publish(3, samples="wrong")
+            models.publish(4, samples="right", sealed=True)
+            for path in (models.at(3), models.at(3) + "/model.onnx"):
+                with Server(path, wait=None) as server:
+                    server.expected_exit = server.wait_exit(10)
+                    self.assertEqual(server.expected_exit, 3, path)
+                    self.assertIn("sample", server.log())
+            with Server(models.at(4) + "/model.onnx") as server:
+                self.assertEqual(server.predict([[0, 0, 0, 0]]).headers["x-weir-version"], "4")
+            pathlib.Path(models.at(4), "more").write_bytes(b"")
+            pathlib.Path(models.at(4), "samples", "output.y.npy").write_bytes(b"")
+            with Server(models.at(4) + "/model.onnx", wait=None) as server:
+                server.expected_exit = server.wait_exit(10)
+                self.assertNotEqual(server.expected_exit, 0)
+            for name in ("model.onnx", "4/other.onnx"):  # a file elsewhere, or of another name, is served by itself
+                lone = os.path.join(models.folder, "lone", name)
+                reference.write(lone, reference.demo_bytes(3))
+                versions.write_samples(os.path.dirname(lone), 3, True)
+                with Server(lone) as server:
+                    self.assertEqual(server.predict([[0, 0, 0, 0]]).predictions, [[0, 0, 3.5]])
 
     def test_a_newer_broken_file_leaves_the_older_content_serving(self):
         def overwrite(models, server):
@@ -354,10 +390,40 @@ class State(unittest.TestCase):
             server.until(2, "ready")
             server.roll_out(2, "50% for 1h", min_agreement=None)
             shutil.rmtree(models.state_dir)
-            result = server.order("rollout/rollback")
-            self.assertIn("could not be kept", result["result"])
+            for _ in range(2):
+                answer = server.admin("POST", "/demo/rollout/rollback")
+                self.assertEqual(answer.status, 500, answer)
+                for words in ("rolled back", "could not be kept", "tried again"):
+                    self.assertIn(words, answer.error)
+            result = run_weir("models", "rollback", "demo", "--admin", "127.0.0.1:%d" % server.admin_port)
+            self.assertNotEqual(result.returncode, 0, result)
+            self.assertIn("could not be kept", result.stderr)
             for _ in range(20):
                 self.assertEqual(server.predict([[0, 0, 0, 0]]).headers["x-weir-version"], "1")
+            os.mkdir(models.state_dir)
+            eventually(lambda: server.audit("keep"), 10, "the state on the disk")
+            server.order("rollout/rollback")
+
+    def test_a_version_that_was_rolled_back_comes_again_when_its_files_change(self):
+        for mode, state in (("hold", "ready"), ("serve", "serving")):
+            with self.subTest(mode), Models() as models:
+                with models.serve() as server:
+                    models.publish(2)
+                    server.until(2, "ready")
+                    server.roll_out(2)
+                    server.order("rollout/rollback")
+                with models.serve(new_versions=mode, scan_ms=50) as server:
+                    self.assertTrue(server.version(2)["rejected"])
+                    time.sleep(0.5)
+                    self.assertEqual((server.view()["stable"], server.version(2)["state"]), (1, "found"))
+                    shutil.rmtree(models.at(2))
+                    models.publish(2, samples="wrong")
+                    server.until(2, "failed")
+                    shutil.rmtree(models.at(2))
+                    models.publish(2, samples="right")
+                    server.until(2, state)
+                    self.assertFalse(server.version(2)["rejected"])
+                    self.assertEqual(server.view()["stable"], 1 if mode == "hold" else 2)
 
     def test_a_broken_state_file_ends_the_start_and_is_named(self):
         with Models() as models:

@@ -250,7 +250,20 @@ Test(changes, a_candidate_whose_files_change_is_taken_back) {
     while (view().candidate != 0)
         catalog_case_request(&test, &anyone, &y);
     cr_assert_str_eq(view().last, "version 2 was rolled back: its files changed while it was rolled out");
-    cr_assert_not(view().versions[0].rejected);
+    catalog_case_wait_state(&test, 2, "ready"); /* what is there now is a new version */
+    while (view().versions[0].rejected)
+        sched_yield();
+}
+
+Test(changes, a_rollout_begins_with_the_samples) {
+    model_files_version("2", 2, "N");
+    cr_assert_eq(order(CATALOG_LOAD, 2), WEIR_OK, "%s", test.order.error.text);
+    for (int is_shadow = 0; is_shadow < 2; is_shadow++) {
+        model_files_samples("2", 5); /* wrong: version 2 gives other answers */
+        test.order.rollout.is_shadow = is_shadow == 1;
+        cr_assert_eq(start(2, "50%"), WEIR_INVALID, "%s", test.order.text);
+        cr_assert_eq(view().candidate, 0);
+    }
 }
 
 Test(changes, stable_stays_what_it_is_while_a_rollout_is_on) {

@@ -101,6 +101,43 @@ Test(state, a_rejected_version_is_not_served_after_a_restart_until_its_files_cha
     cr_assert_eq(catalog_case_stable(&test), 2);
 }
 
+Test(state, a_rejected_version_whose_files_changed_comes_as_a_new_one) {
+    choose_one();
+    cr_assert_eq(start(2, "10%"), WEIR_OK);
+    cr_assert_eq(catalog_case_order(&test, CATALOG_ROLL_BACK, 0), WEIR_OK);
+    restart();
+    cr_assert_eq(catalog_case_stable(&test), 1);
+    model_files_version("2", 3, "N");
+    catalog_case_wait_stable(&test, 2);
+    cr_assert_not(view().versions[0].rejected);
+    cr_assert_eq(catalog_case_order(&test, CATALOG_PROMOTE, 1), WEIR_OK, "%s", test.order.error.text);
+    restart();
+    cr_assert_eq(catalog_case_stable(&test), 1, "it was new once");
+}
+
+Test(state, where_new_versions_wait_a_mended_one_is_ready_and_waits) {
+    test.hold_new = true;
+    restart();
+    choose_one();
+    cr_assert_eq(start(2, "10%"), WEIR_OK);
+    cr_assert_eq(catalog_case_order(&test, CATALOG_ROLL_BACK, 0), WEIR_OK);
+    model_files_version("2", 3, "N");
+    while (view().versions[0].state != CATALOG_STATE_READY || view().versions[0].rejected)
+        sched_yield();
+    cr_assert_eq(catalog_case_stable(&test), 1);
+}
+
+Test(state, a_candidate_that_was_lost_comes_as_a_new_one_when_its_files_change) {
+    choose_one();
+    cr_assert_eq(start(2, "10%"), WEIR_OK);
+    catalog_case_close(&test);
+    model_files_delete("2");
+    cr_assert_eq(catalog_case_open(&test), WEIR_OK);
+    cr_assert_eq(catalog_case_stable(&test), 1);
+    model_files_version("2", 3, "N");
+    catalog_case_wait_stable(&test, 2);
+}
+
 Test(state, a_candidate_that_is_gone_after_a_restart_is_rolled_back) {
     choose_one();
     cr_assert_eq(start(2, "10%"), WEIR_OK);
@@ -270,7 +307,7 @@ Test(state, what_is_kept_with_the_next_change_is_no_problem_any_more) {
     choose_one();
     cr_assert_eq(start(2, "10%"), WEIR_OK, "%s", test.order.error.text);
     move_state(true);
-    cr_assert_eq(catalog_case_order(&test, CATALOG_ROLL_BACK, 0), WEIR_OK);
+    cr_assert_eq(catalog_case_order(&test, CATALOG_ROLL_BACK, 0), WEIR_IO);
     cr_assert_neq(view().problem[0], 0);
     move_state(false);
     cr_assert_eq(start(2, "10%"), WEIR_OK, "%s", test.order.error.text);
@@ -281,12 +318,19 @@ Test(state, a_rollback_that_could_not_be_kept_is_kept_later) {
     choose_one();
     cr_assert_eq(start(2, "10%"), WEIR_OK, "%s", test.order.error.text);
     move_state(true);
-    cr_assert_eq(catalog_case_order(&test, CATALOG_ROLL_BACK, 0), WEIR_OK);
-    cr_assert_not_null(strstr(test.order.text, "could not be kept"), "%s", test.order.text);
+    for (int i = 0; i < 2; i++) {
+        cr_assert_eq(catalog_case_order(&test, CATALOG_ROLL_BACK, 0), WEIR_IO, "%s", test.order.text);
+        const char *text = test.order.error.text;
+        cr_assert_not_null(strstr(text, "rolled back"), "%s", text);
+        cr_assert_not_null(strstr(text, "could not be kept"), "%s", text);
+        cr_assert_not_null(strstr(text, "tried again"), "%s", text);
+        cr_assert_eq(view().candidate, 0);
+    }
     cr_assert_neq(view().problem[0], 0);
     move_state(false);
     while (view().problem[0])
         sched_yield();
+    cr_assert_eq(catalog_case_order(&test, CATALOG_ROLL_BACK, 0), WEIR_OK, "%s", test.order.error.text);
     restart();
     cr_assert_eq(view().candidate, 0);
     cr_assert_eq(catalog_case_stable(&test), 1);

@@ -141,8 +141,25 @@ Test(repository, a_relative_path_is_named_by_where_it_stands) {
     repository_listing_release(&listing);
     cr_assert_eq(repository_scan("model.onnx", NULL, &listing, &error), WEIR_OK);
     cr_assert_str_eq(listing.name, "demo");
+    cr_assert_str_eq(listing.versions[0].path, "./model.onnx");
+    cr_assert_not(listing.is_loose);
     repository_listing_release(&listing);
     cr_assert_eq(chdir("/"), 0);
+}
+
+Test(repository, a_file_is_loose_unless_it_is_the_model_of_a_version_directory) {
+    static const struct {
+        const char *path;
+        bool is_loose;
+    } rows[] = {{"demo", false},         {"demo/3", false},     {"demo/3/model.onnx", false},
+                {"demo/3/x.onnx", true}, {"demo/x.onnx", true}, {"lone/model.onnx", true}};
+    for (size_t i = 2; i < sizeof rows / sizeof rows[0]; i++)
+        make_file(rows[i].path);
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+        scan(rows[i].path, NULL);
+        cr_assert_eq(listing.is_loose, rows[i].is_loose, "%s", rows[i].path);
+        repository_listing_release(&listing);
+    }
 }
 
 Test(repository, a_given_name_wins_over_the_path) {
