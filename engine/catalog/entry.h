@@ -22,7 +22,9 @@ struct entry {
     enum weir_status failure;
     int64_t retry_ns; /* when to try the same again; INT64_MAX: never */
     int64_t retry_wait_ns;
-    struct snapshot loaded;  /* what version was loaded from */
+    struct snapshot loaded; /* what version was loaded from */
+    struct snapshot held;   /* the files that hold content, by content.h; guarded by changing */
+    uint64_t content[2];
     struct version *version; /* with a reference */
     struct samples *samples;
     struct self_test_report report;

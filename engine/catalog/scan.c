@@ -6,6 +6,7 @@
 #include <string.h>
 #include <time.h>
 
+#include "engine/catalog/content.h"
 #include "engine/catalog/parts.h"
 #include "engine/clock.h"
 #include "engine/engine.h"
@@ -271,6 +272,13 @@ static void tidy(struct catalog *catalog, struct catalog_model *model, const boo
         free_entry(model->entries[i]);
 }
 
+static bool was_rejected(struct catalog *catalog, const struct catalog_model *model, const struct entry *entry) {
+    pthread_mutex_lock(&catalog->changing);
+    bool was = state_is_rejected(catalog, model, entry);
+    pthread_mutex_unlock(&catalog->changing);
+    return was;
+}
+
 /* Loads what is wanted, one after the other, and chooses what serves. *settling: some files must come to rest first. */
 static void load_wanted(struct catalog *catalog, struct catalog_model *model, bool *settling) {
     for (;;) {
@@ -285,12 +293,19 @@ static void load_wanted(struct catalog *catalog, struct catalog_model *model, bo
             state_choose(catalog, model);
             tidy(catalog, model, wanted);
         }
+        bool is_anew = next && !is_needed(catalog, model, next) && state_is_mended(catalog, model, next);
+        const struct rollout_plan *rollout = state_rollout(catalog, model);
+        bool is_candidate = next && rollout && rollout->candidate == next->number;
         pthread_mutex_unlock(&catalog->changing);
         free(wanted);
         free(numbers);
         struct weir_error why;
         if (!next || catalog->stopping)
             return;
+        if (is_anew || is_candidate)
+            content_read(catalog, model, next);
+        if (is_anew && was_rejected(catalog, model, next))
+            continue; /* copied anew, but the same */
         if (loading_run(catalog, model, next, &why) != WEIR_OK)
             continue; /* the entry says why */
         pthread_mutex_lock(&catalog->changing);

@@ -56,7 +56,11 @@ enum weir_status state_give_up(struct catalog *catalog, struct catalog_model *mo
 
 void state_identity(const struct entry *entry, char text[ROLLOUT_FILE_IDENTITY + 1]) {
     const struct snapshot *snapshot = entry->version ? &entry->loaded : &entry->seen;
-    snprintf(text, ROLLOUT_FILE_IDENTITY + 1, "%016" PRIx64 "%016" PRIx64, snapshot->hash[0], snapshot->hash[1]);
+    int end =
+        snprintf(text, ROLLOUT_FILE_IDENTITY + 1, "%016" PRIx64 "%016" PRIx64, snapshot->hash[0], snapshot->hash[1]);
+    if (entry->held.files > 0 && snapshot_equal(&entry->held, snapshot))
+        snprintf(text + end, ROLLOUT_FILE_IDENTITY + 1 - (size_t)end, "%016" PRIx64 "%016" PRIx64, entry->content[0],
+                 entry->content[1]);
 }
 
 bool state_is_rejected(struct catalog *catalog, const struct catalog_model *model, const struct entry *entry) {

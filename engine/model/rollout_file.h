@@ -14,7 +14,8 @@ enum { ROLLOUT_FILE_REJECTED = 64, ROLLOUT_FILE_IDENTITY = 64, ROLLOUT_FILE_MODE
 
 struct rollout_rejected {
     uint64_t number;
-    char identity[ROLLOUT_FILE_IDENTITY + 1]; /* of its files, as hex text */
+    char identity[ROLLOUT_FILE_IDENTITY +
+                  1]; /* hex text: which files; if it is whole, its second half says what they hold */
     char reason[ROLLOUT_TEXT];
 };
 
@@ -62,7 +63,7 @@ void rollout_file_end(struct rollout_state *state, enum rollout_phase how, const
 /* Notes that the version, as its files are now, is not to serve. The oldest of too many is forgotten. */
 void rollout_file_reject(struct rollout_state *state, uint64_t number, const char *identity, const char *reason);
 
-/* The note about the version if it was rejected with the same files; else NULL. */
+/* The note about the version if it was rejected with the same files, or with some that held the same; else NULL. */
 const struct rollout_rejected *rollout_file_find_rejected(const struct rollout_state *state, uint64_t number,
                                                           const char *identity);
 

@@ -417,6 +417,11 @@ class State(unittest.TestCase):
                     time.sleep(0.5)
                     self.assertEqual((server.view()["stable"], server.version(2)["state"]), (1, "found"))
                     shutil.rmtree(models.at(2))
+                    models.publish(2)  # the same, copied anew
+                    time.sleep(0.5)
+                    self.assertEqual((server.view()["stable"], server.version(2)["state"]), (1, "found"))
+                    self.assertTrue(server.version(2)["rejected"])
+                    shutil.rmtree(models.at(2))
                     models.publish(2, samples="wrong")
                     server.until(2, "failed")
                     shutil.rmtree(models.at(2))

@@ -213,3 +213,18 @@ Test(rollout_file, a_model_is_added_once) {
     name[sizeof name - 1] = '\0';
     cr_assert_null(rollout_file_model(&file, name));
 }
+
+Test(rollout_file, files_that_hold_the_same_are_rejected_too) {
+    static const char A[] = "0123456789abcdef0123456789abcdef", B[] = "1123456789abcdef0123456789abcdef";
+    static const char HOLDS[] = "fedcba9876543210fedcba9876543210", OTHER[] = "0edcba9876543210fedcba9876543210";
+    static struct rollout_state state;
+    char text[ROLLOUT_FILE_IDENTITY + 1];
+    snprintf(text, sizeof text, "%s%s", A, HOLDS);
+    rollout_file_reject(&state, 8, text, "errors");
+    cr_assert_not_null(rollout_file_find_rejected(&state, 8, A), "the same files, not read yet");
+    cr_assert_null(rollout_file_find_rejected(&state, 8, B));
+    snprintf(text, sizeof text, "%s%s", B, HOLDS);
+    cr_assert_not_null(rollout_file_find_rejected(&state, 8, text), "copied anew");
+    snprintf(text, sizeof text, "%s%s", B, OTHER);
+    cr_assert_null(rollout_file_find_rejected(&state, 8, text));
+}
