@@ -1,6 +1,8 @@
 #include "engine/catalog/content.h"
 
 #include <fcntl.h>
+#include <openssl/evp.h>
+#include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
@@ -15,50 +17,33 @@ struct reading {
     const struct catalog *catalog;
     int directory; /* open */
     char *piece;
+    EVP_MD_CTX *digest;
     uint64_t sum[2];
 };
 
-/* Two lanes of multiplication and shifts: good against chance, and files are not chosen against it. */
-static void stir(uint64_t lanes[2], uint64_t word) {
-    lanes[0] = (lanes[0] ^ word) * UINT64_C(0x9E3779B97F4A7C15);
-    lanes[0] ^= lanes[0] >> 29;
-    lanes[1] = (lanes[1] + word) * UINT64_C(0xD6E8FEB86659FD93);
-    lanes[1] ^= lanes[1] >> 32;
-}
-
-static void stir_bytes(uint64_t lanes[2], const char *bytes, size_t size) {
-    uint64_t word;
-    for (; size >= sizeof word; bytes += sizeof word, size -= sizeof word) {
-        memcpy(&word, bytes, sizeof word);
-        stir(lanes, word);
-    }
-    word = 0;
-    memcpy(&word, bytes, size);
-    stir(lanes, word ^ (uint64_t)size << 56);
-}
-
 /* Adds a file: its name and what it holds, in any order of files. */
 static enum weir_status add_file(struct reading *reading, const char *name, struct weir_error *err) {
-    uint64_t lanes[2] = {1, 2};
-    size_t filled = 0;
+    unsigned char hash[EVP_MAX_MD_SIZE];
+    uint64_t words[2];
     ssize_t n = 1;
     int file = openat(reading->directory, name, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
     if (file < 0)
         return weir_fail(err, WEIR_IO, "%s cannot be opened", name);
-    stir_bytes(lanes, name, strlen(name));
-    while (n > 0 && !reading->catalog->stopping) {
-        n = read(file, reading->piece + filled, PIECE_BYTES - filled);
-        filled += n > 0 ? (size_t)n : 0;
-        if (filled == PIECE_BYTES || n == 0) {
-            stir_bytes(lanes, reading->piece, filled);
-            filled = 0;
-            nanosleep(&(struct timespec){.tv_nsec = PIECE_REST_US * CLOCK_NS_PER_US}, NULL);
-        }
+    bool good = EVP_DigestInit_ex(reading->digest, EVP_sha256(), NULL) == 1 &&
+                EVP_DigestUpdate(reading->digest, name, strlen(name) + 1) == 1;
+    while (good && n > 0 && !reading->catalog->stopping) {
+        n = read(file, reading->piece, PIECE_BYTES);
+        if (n > 0)
+            good = EVP_DigestUpdate(reading->digest, reading->piece, (size_t)n) == 1;
+        nanosleep(&(struct timespec){.tv_nsec = PIECE_REST_US * CLOCK_NS_PER_US}, NULL);
     }
     close(file);
-    reading->sum[0] += lanes[0];
-    reading->sum[1] += lanes[1];
-    return n == 0 ? WEIR_OK : weir_fail(err, WEIR_IO, "%s cannot be read", name);
+    if (!good || n != 0 || EVP_DigestFinal_ex(reading->digest, hash, NULL) != 1)
+        return weir_fail(err, WEIR_IO, "%s cannot be read", name);
+    memcpy(words, hash, sizeof words);
+    reading->sum[0] += words[0];
+    reading->sum[1] += words[1];
+    return WEIR_OK;
 }
 
 static enum weir_status visit(void *context, const char *path, const struct stat *stat, struct weir_error *err) {
@@ -86,8 +71,8 @@ void content_read(struct catalog *catalog, const struct catalog_model *model, st
     struct weir_error err;
     if (snapshot_take(entry->path, !model->is_loose, &before, &err) != WEIR_OK || snapshot_equal(&before, &entry->held))
         return;
-    struct reading reading = {.catalog = catalog, .piece = malloc(PIECE_BYTES)};
-    if (reading.piece && read_all(&reading, model, entry->path, &err) == WEIR_OK &&
+    struct reading reading = {.catalog = catalog, .piece = malloc(PIECE_BYTES), .digest = EVP_MD_CTX_new()};
+    if (reading.piece && reading.digest && read_all(&reading, model, entry->path, &err) == WEIR_OK &&
         snapshot_take(entry->path, !model->is_loose, &after, &err) == WEIR_OK && snapshot_equal(&before, &after)) {
         pthread_mutex_lock(&catalog->changing);
         entry->held = before;
@@ -95,4 +80,5 @@ void content_read(struct catalog *catalog, const struct catalog_model *model, st
         pthread_mutex_unlock(&catalog->changing);
     }
     free(reading.piece);
+    EVP_MD_CTX_free(reading.digest);
 }
