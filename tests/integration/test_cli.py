@@ -18,7 +18,8 @@ KEYS = (
     "device gpu_count cuda_module allow_simulated cpu_threads precision invariance batch_size "
     "max_queue_delay_us admission queue_delay_target_ms workers "
     "max_concurrency max_body_bytes max_inflight_body_bytes max_request_rows max_connections timeout_ms head_timeout_ms body_timeout_ms "
-    "write_timeout_ms idle_timeout_ms drain_delay_ms drain_timeout_ms watchdog_ms log_level health_path"
+    "write_timeout_ms idle_timeout_ms drain_delay_ms drain_timeout_ms watchdog_ms log_level "
+    "access_log access_log_format access_log_sample server_timing health_path"
 ).split()
 
 
