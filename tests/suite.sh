@@ -44,7 +44,7 @@ build() {
 programs() {
     local out
     out=$(mktemp)
-    fixed_addresses ctest --test-dir "$1" --no-tests=error --output-on-failure "${@:2}" | tee "$out"
+    fixed_addresses ctest --test-dir "$1" -j 2 --no-tests=error --output-on-failure "${@:2}" | tee "$out"
     local code=${PIPESTATUS[0]}
     awk '/tests failed out of/ {bad = $4; all = $NF} END {printf "%d passed, %d failed\n", all - bad, bad}' "$out"
     rm -f "$out"
@@ -122,7 +122,8 @@ fi
 if stage build-tsan build tsan race_programs && stage build-tsan-weir build tsan weir &&
     stage build-tsan-double build tsan double_programs; then
     stage race programs build/tsan -R '^race[.]'
-    stage double-tsan programs build/tsan --no-tests=ignore -R '^double[.](kernels|runtime|products|cuda_kernels|cuda_moves|cuda_layers|cuda_life|cuda_parts)$'
+    seen_by_tsan='kernels|runtime|products|cuda_kernels|cuda_moves|cuda_life|cuda_parts'
+    stage double-tsan programs build/tsan --no-tests=ignore -R "^double[.](${WEIR_TEST_ALL:+cuda_layers|}$seen_by_tsan)\$"
     stage integration-tsan integration "$PWD/build/tsan/weir" batching admission lifecycle limits cuda_cases.Telemetry \
         admin_cases rollout_cases.Steps rollout_cases.Shadows versions_cases.Files.test_a_live versions_cases.State
 fi
