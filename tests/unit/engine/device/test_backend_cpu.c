@@ -112,9 +112,8 @@ Test(backend_cpu, strict_gives_a_row_the_same_bits_on_every_machine) {
     static float together[MAX_ROWS * OUT];
     load((struct backend_options){.invariance = BACKEND_STRICT});
     memcpy(together, run(x, MAX_ROWS), sizeof together);
-    for (uint32_t rows = 1; rows < MAX_ROWS; rows += 6)
-        cr_assert(memcmp(run(x + 3 * IN, rows), together + 3 * OUT,
-                         (rows < MAX_ROWS - 3 ? rows : MAX_ROWS - 3) * OUT * sizeof(float)) == 0);
+    for (uint32_t rows = 1; rows <= MAX_ROWS - 3; rows += 6)
+        cr_assert(memcmp(run(x + 3 * IN, rows), together + 3 * OUT, rows * OUT * sizeof(float)) == 0);
     for (size_t row = 0; row < MAX_ROWS; row++)
         cr_assert(memcmp(run(x + row * IN, 1), together + row * OUT, OUT * sizeof(float)) == 0, "row %zu", row);
 }
