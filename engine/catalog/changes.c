@@ -2,8 +2,10 @@
 #include <inttypes.h>
 #include <stdio.h>
 
+#include "engine/catalog/content.h"
 #include "engine/catalog/parts.h"
 #include "engine/catalog/plan_of.h"
+#include "engine/catalog/timing.h"
 #include "engine/clock.h"
 #include "engine/engine.h"
 
@@ -230,6 +232,8 @@ static enum weir_status start(struct catalog *catalog, struct catalog_model *mod
                            &order->error);
     if (status == WEIR_OK)
         status = loading_prove(catalog, model, entry, &order->error);
+    if (status == WEIR_OK && entry->on_disk)
+        content_read(catalog, model, entry); /* should the rollout reject it */
     if (status == WEIR_OK)
         timing_run(catalog, model->stable->version, entry->version);
     pthread_mutex_lock(&catalog->changing);
@@ -391,23 +395,6 @@ void changes_run(struct catalog *catalog, struct catalog_order *order) {
 }
 
 /* What the rollout is judged by. Called with `changing`. */
-/* The middle one of the ratios at one row, half the largest batch and the largest; the lesser of two. */
-static double quickest_ratio(const struct engine_costs *stable, const struct engine_costs *candidate) {
-    double ratios[3];
-    int count = 0;
-    for (int i = 0; i < 3; i++) {
-        bool same_rows = i == 0 || stable->largest == candidate->largest;
-        if (!same_rows || stable->quickest_ns[i] <= 0 || candidate->quickest_ns[i] <= 0)
-            continue;
-        double ratio = (double)candidate->quickest_ns[i] / (double)stable->quickest_ns[i];
-        int at = count++;
-        for (; at > 0 && ratios[at - 1] > ratio; at--)
-            ratios[at] = ratios[at - 1];
-        ratios[at] = ratio;
-    }
-    return count == 0 ? 0 : ratios[(count - 1) / 2];
-}
-
 static void gather(struct catalog *catalog, struct catalog_model *model, struct rollout_evidence *out) {
     *out = (struct rollout_evidence){.stable_compute_ns = 0};
     outcomes_copy(&model->outcomes[CATALOG_STABLE], &out->stable);
@@ -419,7 +406,7 @@ static void gather(struct catalog *catalog, struct catalog_model *model, struct 
     struct engine_costs candidate = engine_costs(catalog->options.engine, model->candidate->version);
     out->stable_compute_ns = (int64_t)(stable.base_ns + stable.row_ns);
     out->candidate_compute_ns = (int64_t)(candidate.base_ns + candidate.row_ns);
-    out->quickest_ratio = quickest_ratio(&stable, &candidate);
+    out->quickest_ratio = timing_ratio(&stable, &candidate);
 }
 
 static void tick(struct catalog *catalog, struct catalog_model *model) {

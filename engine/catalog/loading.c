@@ -6,7 +6,6 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "engine/catalog/content.h"
 #include "engine/catalog/parts.h"
 #include "engine/clock.h"
 #include "engine/engine.h"
@@ -137,8 +136,6 @@ enum weir_status loading_prove(struct catalog *catalog, struct catalog_model *mo
         entry->report = report;
     pthread_mutex_unlock(&catalog->lock);
     samples_destroy(before);
-    if (status == WEIR_OK && entry->on_disk)
-        content_read(catalog, model, entry); /* should a rollout reject it */
     return status == WEIR_OK ? status : weir_fail_in(err, "%s", entry->path);
 }
 

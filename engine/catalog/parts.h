@@ -129,11 +129,6 @@ bool loading_may_pass(enum weir_status status);
 enum weir_status loading_prove(struct catalog *catalog, struct catalog_model *model, struct entry *entry,
                                struct weir_error *err) WEIR_CHECKED;
 
-/* catalog/timing.c: runs rows of zeros through both versions in turn, so that the quickest batches of each
- * (engine_costs) are of the same moments, and both were warm. Tells nothing; sizes that are free are not timed. thread:
- * loader. */
-void timing_run(struct catalog *catalog, struct version *stable, struct version *candidate);
-
 /* catalog/changes.c: orders. thread: loader, or rollouts for PAUSE, RESUME and ROLL_BACK. Moves the rollouts on;
  * returns whether one is on. thread: rollouts. Promotes what they advise to promote. thread: loader. */
 void changes_run(struct catalog *catalog, struct catalog_order *order);

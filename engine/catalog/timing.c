@@ -1,9 +1,8 @@
-/* What batches of two versions take, side by side. */
+#include "engine/catalog/timing.h"
+
 #include <stdlib.h>
 
-#include "engine/catalog/parts.h"
 #include "engine/clock.h"
-#include "engine/engine.h"
 #include "engine/job.h"
 
 /* Rounds of one batch of each version, as many as fit the time. Batches of more than one row run only if they are so
@@ -69,4 +68,20 @@ void timing_run(struct catalog *catalog, struct version *stable, struct version 
         is_short(catalog, candidate, half))
         run_rows(catalog, versions, half);
     atomic_store(&catalog->loading, was_loading);
+}
+
+double timing_ratio(const struct engine_costs *stable, const struct engine_costs *candidate) {
+    double ratios[3];
+    int count = 0;
+    for (int i = 0; i < 3; i++) {
+        bool same_rows = i == 0 || stable->largest == candidate->largest;
+        if (!same_rows || stable->quickest_ns[i] <= 0 || candidate->quickest_ns[i] <= 0)
+            continue;
+        double ratio = (double)candidate->quickest_ns[i] / (double)stable->quickest_ns[i];
+        int at = count++;
+        for (; at > 0 && ratios[at - 1] > ratio; at--)
+            ratios[at] = ratios[at - 1];
+        ratios[at] = ratio;
+    }
+    return count == 0 ? 0 : ratios[(count - 1) / 2];
 }

@@ -1,7 +1,7 @@
+#include "engine/catalog/timing.h"
+
 #include <criterion/criterion.h>
 
-#include "engine/catalog/parts.h"
-#include "engine/engine.h"
 #include "tests/fakes/catalog_case.h"
 #include "tests/fakes/model_files.h"
 
@@ -36,4 +36,17 @@ Test(timing, both_versions_run_in_turn_and_their_quickest_batches_are_known) {
         }
     }
     cr_assert_not(atomic_load(&test.catalog->loading));
+}
+
+static double ratio(struct engine_costs stable, struct engine_costs candidate) {
+    return timing_ratio(&stable, &candidate);
+}
+
+Test(timing_ratio, the_middle_one_counts_and_only_batches_of_the_same_rows) {
+    const struct engine_costs stable = {.quickest_ns = {100, 100, 100}, .largest = 32};
+    cr_assert_eq(ratio(stable, (struct engine_costs){.quickest_ns = {400, 100, 200}, .largest = 32}), 2);
+    cr_assert_eq(ratio(stable, (struct engine_costs){.quickest_ns = {400, 300, 0}, .largest = 32}), 3);
+    cr_assert_eq(ratio(stable, (struct engine_costs){.quickest_ns = {400, 100, 100}, .largest = 16}), 4);
+    cr_assert_eq(ratio(stable, (struct engine_costs){.quickest_ns = {0, 100, 100}, .largest = 16}), 0);
+    cr_assert_eq(ratio((struct engine_costs){.largest = 32}, stable), 0);
 }
