@@ -117,6 +117,8 @@ void conn_close(struct conn *conn) {
     conn->state = CONN_CLOSED;
     if (owed && exchange->handler && exchange->handler->gone)
         exchange->handler->gone(exchange);
+    if (begun && conn->loop->access)
+        conn_access_begin_headless(conn);
     if (owed || begun || sending)
         conn_count(conn, 499, REASON_GONE);
     if (!conn->dispatching)

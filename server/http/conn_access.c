@@ -69,8 +69,6 @@ void conn_access_begin_headless(struct conn *conn) {
 void conn_access_end(struct conn *conn, int code, enum reason reason) {
     struct access_lane *lane = conn->loop->access;
     struct exchange *exchange = &conn->exchange;
-    if (!exchange->entry) /* whoever sent it left before its head was there */
-        conn_access_begin_headless(conn);
     struct access_entry *entry = exchange->entry;
     if (entry) {
         entry->started_ns = exchange->started_ns;

@@ -67,11 +67,12 @@ struct exchange {
     struct conn *conn;
     struct loop *loop;
     const struct handler *handler;
-    void *context;              /* the handler's, from the route */
-    void *call;                 /* the handler's, for this request */
-    struct access_entry *entry; /* for the access log: handlers fill in what only they know; NULL: it wants nothing */
-    int64_t started_ns;         /* first byte of the head */
-    int64_t head_ns;            /* end of the head */
+    void *context; /* the handler's, from the route */
+    void *call;    /* the handler's, for this request */
+    /* For the access log: handlers fill in what only they know. NULL: there is no log, or it had no entry left. */
+    struct access_entry *entry;
+    int64_t started_ns; /* first byte of the head */
+    int64_t head_ns;    /* end of the head */
     int64_t deadline_ns;
     bool http_1_0;
     bool head_only; /* HEAD: the answer has no body */
