@@ -330,16 +330,16 @@ void service_close_signals(struct service *service) {
         close(service->signal_fd);
 }
 
-static void *end_at_signal(void *context) {
+/* Reads from a descriptor of its own, which leaves the other signals to the main loop. */
+static void *end_while_opening(void *context) {
     struct service *service = context;
-    struct pollfd awaited[2] = {{.fd = service->signal_fd, .events = POLLIN},
+    struct pollfd awaited[2] = {{.fd = service->opening_signal_fd, .events = POLLIN},
                                 {.fd = service->opened_fd, .events = POLLIN}};
     struct signalfd_siginfo info;
     while (poll(awaited, 2, -1) >= 0 || errno == EINTR) {
         if (awaited[1].revents != 0)
             break;
-        if (read(service->signal_fd, &info, sizeof info) == (ssize_t)sizeof info &&
-            (info.ssi_signo == SIGTERM || info.ssi_signo == SIGINT)) {
+        if (read(service->opening_signal_fd, &info, sizeof info) == (ssize_t)sizeof info) {
             log_event(LOG_INFO, "stopped", "code=%d while=opening", EXIT_CODE_DONE);
             _exit(EXIT_CODE_DONE);
         }
@@ -347,13 +347,24 @@ static void *end_at_signal(void *context) {
     return NULL;
 }
 
+static void close_opening(struct service *service) {
+    if (service->opened_fd >= 0)
+        close(service->opened_fd);
+    if (service->opening_signal_fd >= 0)
+        close(service->opening_signal_fd);
+}
+
 bool service_begin_opening(struct service *service) {
+    sigset_t signals;
+    sigemptyset(&signals);
+    sigaddset(&signals, SIGTERM);
+    sigaddset(&signals, SIGINT);
     service->opened_fd = eventfd(0, EFD_CLOEXEC);
-    if (service->opened_fd < 0)
-        return false;
-    if (pthread_create(&service->opening, NULL, end_at_signal, service) == 0)
+    service->opening_signal_fd = signalfd(-1, &signals, SFD_NONBLOCK | SFD_CLOEXEC);
+    if (service->opened_fd >= 0 && service->opening_signal_fd >= 0 &&
+        pthread_create(&service->opening, NULL, end_while_opening, service) == 0)
         return true;
-    close(service->opened_fd);
+    close_opening(service);
     return false;
 }
 
@@ -362,7 +373,7 @@ void service_end_opening(struct service *service) {
     ssize_t ignored = write(service->opened_fd, &one, sizeof one);
     (void)ignored;
     pthread_join(service->opening, NULL);
-    close(service->opened_fd);
+    close_opening(service);
 }
 
 void service_wait(struct service *service) {

@@ -59,7 +59,8 @@ struct service {
     struct event *timer;
     struct event *watchdog;
     int signal_fd;
-    int opened_fd; /* becomes readable when the devices are open */
+    int opened_fd;         /* becomes readable when the devices are open */
+    int opening_signal_fd; /* SIGTERM and SIGINT until then */
     pthread_t opening;
     enum service_phase phase;
     int64_t drain_delay_ns;
