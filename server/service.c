@@ -354,7 +354,8 @@ int service_run(const struct config *config, const struct config_sources *source
         code = atomic_load(&service.api.device_lost) ? EXIT_CODE_DEVICE_LOST
                : service.loader_ended                ? service.load_code
                                                      : EXIT_CODE_DONE;
-        err = service.load_error;
+        if (service.loader_ended)
+            err = service.load_error;
         bool is_loading = !catalog_stop(service.catalog, false);
         if (is_loading || service.abandons_batch) {
             access_log_stop(service.api.access_log);

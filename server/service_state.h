@@ -48,8 +48,8 @@ struct service {
 
     /* The first look at the models, whose end the main thread hears through an eventfd. */
     bool loader_ended;
-    int load_code; /* valid once it is over */
-    struct weir_error load_error;
+    int load_code;                /* valid once it is over */
+    struct weir_error load_error; /* likewise */
     struct event *load_event;
     int load_fd;
 
