@@ -227,7 +227,7 @@ static uint32_t take_all(struct access_log *log) {
     log->style.device_kind = atomic_load(&log->device_kind);
     for (int i = 0; i < log->lane_count; i++)
         taken += take(log, &log->lanes[i]);
-    if (log->file.size > 0)
+    if (log->file.size > 0 || log->state == ACCESS_FILE_BUSY) /* a reopen may have written what it was busy with */
         flush(log);
     return taken;
 }

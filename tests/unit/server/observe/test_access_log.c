@@ -13,6 +13,7 @@
 static char folder[] = "/tmp/weir-access-log-XXXXXX";
 static char path[64], other[64];
 static struct access_log *the_log;
+static int reader, lines_read;
 static struct weir_error err;
 
 static void setup(void) {
@@ -173,6 +174,36 @@ Test(access_log, a_renamed_file_is_made_anew) {
     access_log_stop(the_log);
     cr_assert_eq(count_lines(path, &ordered) + count_lines(other, &ordered), 200);
     cr_assert_geq(count_lines(path, &ordered), 100);
+}
+
+static bool is_some_written(void) {
+    return access_log_counts(the_log).lines > 0;
+}
+
+/* Reads what there is; the lines of all that was read. */
+static bool are_40_read(void) {
+    char bytes[4096];
+    ssize_t got = read(reader, bytes, sizeof bytes);
+    for (ssize_t i = 0; i < got; i++)
+        lines_read += bytes[i] == '\n';
+    return lines_read == 40;
+}
+
+Test(access_log, a_reopen_that_writes_what_a_full_pipe_left_leaves_the_writer_at_rest) {
+    cr_assert_eq(mkfifo(path, 0600), 0);
+    reader = open(path, O_RDWR | O_NONBLOCK);
+    cr_assert_geq(fcntl(reader, F_SETPIPE_SZ, 4096), 4096);
+    open_log(path, 1, 100);
+    for (int i = 0; i < 40; i++) /* more than the pipe takes, less than it takes twice */
+        request(access_log_lane(the_log, 0), 200, (uint64_t)i);
+    cr_assert(wait_until(is_some_written));
+    access_log_reopen(the_log);
+    cr_assert(wait_until(are_40_read));
+    nanosleep(&(struct timespec){.tv_nsec = 50000000}, NULL);
+    clock_t before = clock();
+    nanosleep(&(struct timespec){.tv_nsec = 300000000}, NULL);
+    cr_assert_lt(clock() - before, CLOCKS_PER_SEC / 10, "the writer sleeps");
+    close(reader);
 }
 
 static bool are_all_dropped(void) {
