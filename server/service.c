@@ -159,7 +159,6 @@ static enum weir_status open_loops(struct service *service, struct weir_error *e
         loop->access = service->api.access_log ? access_log_lane(service->api.access_log, i) : NULL;
         loop->end_of_turn = api_end_of_turn;
         loop->end_of_turn_context = &service->api;
-        service->api.loops[i].random = (uint64_t)clock_now_ns() * 2654435761u + (uint64_t)i + 1;
         service_loop_options(service->config, &loop->options);
     }
     return WEIR_OK;

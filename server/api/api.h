@@ -29,7 +29,6 @@ struct api_loop {
         char text[API_HEADERS_BYTES];
     } headers[API_HEADERS_KEPT]; /* X-Weir-* lines of versions that answered, by their serial */
     double answer_ns;            /* how long all but one in a hundred answers take to encode and send */
-    uint64_t random;             /* for the jitter of Retry-After */
 };
 
 struct api;

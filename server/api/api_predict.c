@@ -27,11 +27,8 @@ enum {
 
 /* When a refused client should come again: after the queue's present wait, spread by jitter so that those refused
  * together do not come back together. */
-static uint32_t retry_after_ms(struct api_loop *mine, int64_t wait_ns) {
-    mine->random ^= mine->random << 13; /* xorshift64, Marsaglia (2003) */
-    mine->random ^= mine->random >> 7;
-    mine->random ^= mine->random << 17;
-    double spread = 0.75 + (double)(mine->random % 1024) / 1024 * 0.75;
+static uint32_t retry_after_ms(struct loop *loop, int64_t wait_ns) {
+    double spread = 0.75 + (double)(loop_random(loop) >> 54) / 1024 * 0.75; /* the high bits: the lowest is always 1 */
     double ms = (double)wait_ns / 1e6 * spread;
     return ms < 1 ? 1 : ms > 60000 ? 60000 : (uint32_t)ms;
 }
@@ -39,11 +36,10 @@ static uint32_t retry_after_ms(struct api_loop *mine, int64_t wait_ns) {
 /* Answers with the code and reason of err. */
 static void answer_error(struct exchange *exchange, const struct weir_error *err, const char *headers,
                          int64_t wait_ns) {
-    struct api *api = exchange->context;
     struct reply_error error = {.headers = headers};
     error.code = reply_code(err->status, &error.reason);
     if (error.code == 503)
-        error.retry_after_ms = retry_after_ms(&api->loops[exchange->loop->index], wait_ns);
+        error.retry_after_ms = retry_after_ms(exchange->loop, wait_ns);
     reply_error(exchange, &error, "%s", err->text);
 }
 
