@@ -386,6 +386,7 @@ static void answer(struct prediction *prediction) {
     struct bytes packed = {.data = NULL};
     char all_headers[API_HEADERS_BYTES + PROTOCOL_HEADERS_BYTES + TIMING_LINE_BYTES + 32],
         timing[TIMING_LINE_BYTES] = "";
+    _Static_assert(sizeof all_headers <= REPLY_HEADERS_BYTES, "an answer has all its headers, whatever is asked for");
     enum weir_status status = encode(prediction, &written, &err);
     prediction_note(prediction, status, prediction->job.finished_ns);
     if (status != WEIR_OK) {

@@ -13,10 +13,11 @@
 #include "server/observe/metrics.h"
 
 enum {
-    HEAD_BYTES = 1280,
+    HEAD_BYTES = 1536,
     OWN_HEAD_BYTES = 480 + EXCHANGE_ID_BYTES /* what write_head writes at most beside reply->headers */
 };
 
+_Static_assert(OWN_HEAD_BYTES + REPLY_HEADERS_BYTES <= HEAD_BYTES, "a reply's headers fit beside our own");
 void conn_count(struct conn *conn, int code, enum reason reason) {
     struct exchange *exchange = &conn->exchange;
     enum route route = exchange->handler ? exchange->handler->route : ROUTE_OTHER;
@@ -77,7 +78,7 @@ static size_t write_head(struct conn *conn, const struct reply *reply, char *hea
         to = trace_context_write(&exchange->trace, to);
     }
     to = put_text(to, "\r\n");
-    if (reply->headers && strlen(reply->headers) < HEAD_BYTES - OWN_HEAD_BYTES)
+    if (reply->headers && strlen(reply->headers) < REPLY_HEADERS_BYTES)
         to = put_text(to, reply->headers);
     to = put_text(to, "\r\n");
     return (size_t)(to - head);

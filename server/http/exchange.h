@@ -16,6 +16,7 @@ struct loop;
 struct exchange;
 
 enum { REQUEST_MAX_FIELDS = 64, EXCHANGE_MAX_CAPTURES = 2, EXCHANGE_CAPTURE_BYTES = 72, EXCHANGE_ID_BYTES = 129 };
+enum { REPLY_HEADERS_BYTES = 900 }; /* a reply's further header lines, and a 0 behind them */
 
 struct request_field {
     const char *name;
@@ -88,7 +89,7 @@ struct reply {
     int code;
     enum reason reason;
     const char *content_type; /* NULL without a body */
-    const char *headers;      /* further lines, each ending in CRLF; may be NULL */
+    const char *headers;      /* further lines, each ending in CRLF, REPLY_HEADERS_BYTES at most; may be NULL */
     const char *body;         /* copied if it cannot be sent at once */
     size_t body_size;
     uint32_t retry_after_s; /* 0: no such header */
