@@ -11,13 +11,14 @@
 #include "server/http/reply.h"
 #include "server/observe/access_entry.h"
 #include "server/observe/metrics.h"
+#include "server/put.h"
 
 enum {
     HEAD_BYTES = 1536,
     OWN_HEAD_BYTES = 480 + EXCHANGE_ID_BYTES /* what write_head writes at most beside reply->headers */
 };
-
 _Static_assert(OWN_HEAD_BYTES + REPLY_HEADERS_BYTES <= HEAD_BYTES, "a reply's headers fit beside our own");
+
 void conn_count(struct conn *conn, int code, enum reason reason) {
     struct exchange *exchange = &conn->exchange;
     enum route route = exchange->handler ? exchange->handler->route : ROUTE_OTHER;
@@ -25,24 +26,6 @@ void conn_count(struct conn *conn, int code, enum reason reason) {
                           loop_now(conn->loop) - exchange->started_ns);
     if (conn->loop->access)
         conn_access_end(conn, code, reason);
-}
-
-/* Text building without printf: the head of every answer goes through here. */
-static char *put_text(char *to, const char *text) {
-    size_t size = strlen(text);
-    memcpy(to, text, size);
-    return to + size;
-}
-
-static char *put_number(char *to, uint64_t value) {
-    char digits[20];
-    int count = 0;
-    do
-        digits[count++] = (char)('0' + value % 10);
-    while ((value /= 10) > 0);
-    while (count > 0)
-        *to++ = digits[--count];
-    return to;
 }
 
 static size_t write_head(struct conn *conn, const struct reply *reply, char *head) {

@@ -4,9 +4,15 @@
 
 enum { AT_TRACE = 3, AT_SPAN = 36, AT_FLAGS = 53, SPAN_BYTES = 8 };
 
+static bool is_zero(const uint8_t *bytes, size_t count) {
+    uint8_t any = 0;
+    for (size_t i = 0; i < count; i++)
+        any |= bytes[i];
+    return any == 0;
+}
+
 bool trace_context_is_there(const struct trace_context *context) {
-    static const uint8_t none[TRACE_CONTEXT_ID_BYTES];
-    return memcmp(context->trace_id, none, sizeof none) != 0;
+    return !is_zero(context->trace_id, TRACE_CONTEXT_ID_BYTES);
 }
 
 /* The value of a lower-case digit, -1: it is none. */
@@ -23,13 +29,6 @@ static bool read_hex(const char *text, size_t count, uint8_t *out) {
         out[i] = (uint8_t)(high * 16 + low);
     }
     return true;
-}
-
-static bool is_zero(const uint8_t *bytes, size_t count) {
-    uint8_t any = 0;
-    for (size_t i = 0; i < count; i++)
-        any |= bytes[i];
-    return any == 0;
 }
 
 /* Later versions may have more behind a further dash; 255 is none. */

@@ -8,6 +8,7 @@
 
 #include "engine/clock.h"
 #include "engine/utf8.h"
+#include "server/put.h"
 
 /* A byte becomes at most six in JSON (\u0000) and four in the combined format (\x00). All else of a line is names,
  * numbers of at most 20 digits and texts of ours. */
@@ -30,28 +31,7 @@ size_t access_entry_copy(char *to, size_t capacity, const char *text, size_t siz
     return size;
 }
 
-/* Text without printf: the writer makes tens of thousands of lines a second. */
-static char *put(char *to, const char *text, size_t size) {
-    memcpy(to, text, size);
-    return to + size;
-}
-
-#define PUT(to, literal) put(to, literal, sizeof(literal) - 1)
-
-static char *put_text(char *to, const char *text) {
-    return put(to, text, strlen(text));
-}
-
-static char *put_number(char *to, uint64_t value) {
-    char digits[20];
-    size_t first = sizeof digits;
-    do
-        digits[--first] = (char)('0' + value % 10);
-    while ((value /= 10) > 0);
-    for (; first < sizeof digits; first++) /* few: shorter than a call of memcpy */
-        *to++ = digits[first];
-    return to;
-}
+#define PUT(to, literal) put_bytes(to, literal, sizeof(literal) - 1)
 
 static char *put_hex(char *to, unsigned value) {
     static const char digits[] = "0123456789abcdef";
@@ -83,7 +63,7 @@ static char *put_json(char *to, const char *text, size_t size) {
         } else if (step == 2 && c == 0xC2 && (unsigned char)text[i + 1] < 0xA0) {
             to = put_hex(PUT(to, "\\u00"), (unsigned char)text[i + 1]);
         } else {
-            to = put(to, text + i, step);
+            to = put_bytes(to, text + i, step);
         }
     }
     return to;
@@ -185,15 +165,12 @@ static char *put_times(char *to, const struct access_entry *entry) {
 }
 
 static char *put_trace(char *to, const uint8_t id[ACCESS_TRACE_BYTES]) {
-    static const char digits[] = "0123456789abcdef";
     static const uint8_t none[ACCESS_TRACE_BYTES];
     if (memcmp(id, none, sizeof none) == 0)
         return to;
     to = PUT(to, ",\"trace_id\":\"");
-    for (int i = 0; i < ACCESS_TRACE_BYTES; i++) {
-        *to++ = digits[id[i] >> 4];
-        *to++ = digits[id[i] & 15];
-    }
+    for (int i = 0; i < ACCESS_TRACE_BYTES; i++)
+        to = put_hex(to, id[i]);
     return PUT(to, "\"");
 }
 
