@@ -6,6 +6,9 @@
 #include "server/http/loop.h"
 #include "server/observe/access_log.h"
 
+_Static_assert(sizeof((struct access_entry *)0)->trace_id == sizeof((struct trace_context *)0)->trace_id,
+               "a trace's id is copied whole");
+
 static void ask_peer(int fd, struct access_peer *out) {
     struct sockaddr_storage address;
     socklen_t length = sizeof address;

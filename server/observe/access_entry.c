@@ -116,7 +116,7 @@ static void split(int64_t unix_s, struct tm *out) {
 static const char *second_text(struct access_style *style, int64_t second) {
     static const char months[12][4] = {"Jan", "Feb", "Mar", "Apr", "May", "Jun",
                                        "Jul", "Aug", "Sep", "Oct", "Nov", "Dec"};
-    if (style->second_text[0] && style->second == second && style->second_form == style->format)
+    if (style->second_text[0] && style->second == second)
         return style->second_text;
     struct tm utc;
     split(second, &utc);
@@ -128,7 +128,6 @@ static const char *second_text(struct access_style *style, int64_t second) {
         snprintf(style->second_text, sizeof style->second_text, "%02d/%s/%04d:%02d:%02d:%02d +0000", utc.tm_mday,
                  months[utc.tm_mon], year, utc.tm_hour, utc.tm_min, utc.tm_sec);
     style->second = second;
-    style->second_form = style->format;
     return style->second_text;
 }
 

@@ -75,11 +75,10 @@ size_t access_entry_copy(char *to, size_t capacity, const char *text, size_t siz
 /* What is the same for many lines. */
 struct access_style {
     enum access_format format;
-    const char *device_kind;        /* "cpu", "cuda" */
-    int64_t unix_offset_ns;         /* what to add to clock_now_ns for Unix time */
-    int64_t second;                 /* whose text follows */
-    enum access_format second_form; /* and in which format */
-    char second_text[40];           /* "" at first */
+    const char *device_kind; /* "cpu", "cuda" */
+    int64_t unix_offset_ns;  /* what to add to clock_now_ns for Unix time */
+    int64_t second;          /* whose text follows */
+    char second_text[40];    /* in this format; "" at first, and when the format changes */
 };
 
 /* Writes the line with its newline into out, which has room for ACCESS_LINE_BYTES, and returns its size. Sources: RFC

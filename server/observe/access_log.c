@@ -1,7 +1,5 @@
 #include "server/observe/access_log.h"
 
-#include <assert.h>
-#include <errno.h>
 #include <poll.h>
 #include <pthread.h>
 #include <stdalign.h>
@@ -223,7 +221,10 @@ static uint32_t take_all(struct access_log *log) {
     uint32_t taken = 0;
     clock_gettime(CLOCK_REALTIME, &unix_now);
     log->style.unix_offset_ns = unix_now.tv_sec * CLOCK_NS_PER_S + unix_now.tv_nsec - clock_now_ns();
-    log->style.format = (enum access_format)atomic_load(&log->format);
+    enum access_format format = (enum access_format)atomic_load(&log->format);
+    if (log->style.format != format)
+        log->style.second_text[0] = 0;
+    log->style.format = format;
     log->style.device_kind = atomic_load(&log->device_kind);
     for (int i = 0; i < log->lane_count; i++)
         taken += take(log, &log->lanes[i]);

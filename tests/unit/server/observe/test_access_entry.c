@@ -12,6 +12,8 @@ static struct access_style style = {.device_kind = "cpu", .unix_offset_ns = INT6
 static char line[ACCESS_LINE_BYTES + 1];
 
 static const char *line_of(const struct access_entry *entry, enum access_format format) {
+    if (style.format != format)
+        style.second_text[0] = 0;
     style.format = format;
     size_t size = access_entry_line(entry, &style, line);
     cr_assert_leq(size, ACCESS_LINE_BYTES);
