@@ -41,8 +41,9 @@ enum access_file_state access_file_flush(struct access_file *file);
 /* Gives up what is in the buffer. */
 void access_file_drop(struct access_file *file);
 
-/* Opens the path anew, after it was renamed. What is in the buffer goes to the old file if it takes it now, else to
- * the new one. Standard output stays. On an error the old one goes on. Errors: IO. */
+/* Opens the path anew, after it was renamed. What is in the buffer goes to the old file if it takes it now; else, if
+ * that one is busy, to the new one. If the old one failed, whole lines are lost; so is the rest of a line that it has
+ * in part. Standard output stays. On an error the old one goes on. Errors: IO. */
 enum weir_status access_file_reopen(struct access_file *file, struct weir_error *err) WEIR_CHECKED;
 
 #endif

@@ -52,8 +52,10 @@ struct access_log_counts access_log_counts(const struct access_log *log);
 /* The rest belongs to the thread whose lane it is. */
 struct access_lane *access_log_lane(struct access_log *log, int index);
 
-/* Where the client of a descriptor is kept, so that it is asked for once a connection and no connection is larger for
- * it: *known says whether it is this one's. access_log_forget, before a descriptor is used for another connection. */
+/* Where the client of a descriptor is kept, so that no connection is larger for it: *known says whether it is this
+ * one's. A client is asked for once a connection as long as no other descriptor of the lane has the same place, which
+ * is one of 512, by its number; those that share one are asked for whenever they take turns. access_log_forget, before
+ * a descriptor is used for another connection. */
 struct access_peer *access_log_peer(struct access_lane *lane, int fd, bool *known);
 void access_log_forget(struct access_lane *lane, int fd);
 

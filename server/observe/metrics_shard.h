@@ -49,7 +49,7 @@ enum { CLASS_2XX, CLASS_3XX, CLASS_4XX, CLASS_5XX, CLASS_COUNT };
 enum {
     MODEL_NONE,                                     /* requests that concern no model */
     MODEL_FIRST,                                    /* the pairs of name and version */
-    MODEL_OTHER = MODEL_FIRST + METRICS_MAX_MODELS, /* those that came after */
+    MODEL_OTHER = MODEL_FIRST + METRICS_MAX_MODELS, /* those for which there was no room */
     MODEL_COUNT,
 };
 
