@@ -174,11 +174,18 @@ class Files(unittest.TestCase):
                     self.assertIn("sample", server.log())
             with Server(models.at(4) + "/model.onnx") as server:
                 self.assertEqual(server.predict([[0, 0, 0, 0]]).headers["x-weir-version"], "4")
-            pathlib.Path(models.at(4), "more").write_bytes(b"")
-            pathlib.Path(models.at(4), "samples", "output.y.npy").write_bytes(b"")
-            with Server(models.at(4) + "/model.onnx", wait=None) as server:
-                server.expected_exit = server.wait_exit(10)
-                self.assertNotEqual(server.expected_exit, 0)
+            for name, words in (("more", "more is not in manifest.sha256"), ("samples/output.y.npy", "incomplete: samples/output.y.npy has 0 of 188 bytes")):
+                file = pathlib.Path(models.at(4), name)
+                before = file.read_bytes() if file.exists() else None
+                file.write_bytes(b"")
+                with Server(models.at(4) + "/model.onnx", wait=None) as server:
+                    server.expected_exit = server.wait_exit(10)
+                    self.assertEqual(server.expected_exit, 3, name)
+                    self.assertIn(words, server.log())
+                if before is None:
+                    file.unlink()
+                else:
+                    file.write_bytes(before)
             for name in ("model.onnx", "4/other.onnx"):  # a file elsewhere, or of another name, is served by itself
                 lone = os.path.join(models.folder, "lone", name)
                 reference.write(lone, reference.demo_bytes(3))
