@@ -12,8 +12,8 @@
 #include <unistd.h>
 
 #include "server/observe/access_entry.h"
+#include "tests/fakes/temp_dir.h"
 
-static char folder[] = "/tmp/weir-access-XXXXXX";
 static char path[64], other[64];
 static struct access_file file;
 static struct weir_error err;
@@ -21,15 +21,13 @@ static struct weir_error err;
 static void setup(void) {
     signal(SIGPIPE, SIG_IGN);
     signal(SIGXFSZ, SIG_IGN);
-    cr_assert_not_null(mkdtemp(folder));
-    snprintf(path, sizeof path, "%s/log", folder);
-    snprintf(other, sizeof other, "%s/log.1", folder);
+    temp_dir_make();
+    snprintf(path, sizeof path, "%s/log", temp_dir);
+    snprintf(other, sizeof other, "%s/log.1", temp_dir);
 }
 
 static void teardown(void) {
-    unlink(path);
-    unlink(other);
-    rmdir(folder);
+    temp_dir_remove();
 }
 
 TestSuite(access_file, .init = setup, .fini = teardown);
@@ -87,7 +85,7 @@ Test(access_file, a_full_buffer_has_no_room_until_it_is_flushed) {
 }
 
 Test(access_file, what_cannot_be_opened_is_named) {
-    cr_assert_eq(access_file_open(&file, folder, &err), WEIR_IO);
+    cr_assert_eq(access_file_open(&file, temp_dir, &err), WEIR_IO);
     cr_assert_not_null(strstr(err.text, "Is a directory"), "%s", err.text);
     cr_assert_eq(access_file_open(&file, "/nowhere/log", &err), WEIR_IO);
     cr_assert_not_null(strstr(err.text, "/nowhere/log: No such file"), "%s", err.text);

@@ -10,7 +10,8 @@
 #include <time.h>
 #include <unistd.h>
 
-static char folder[] = "/tmp/weir-access-log-XXXXXX";
+#include "tests/fakes/temp_dir.h"
+
 static char path[64], other[64];
 static struct access_log *the_log;
 static int reader, lines_read;
@@ -18,16 +19,14 @@ static struct weir_error err;
 
 static void setup(void) {
     signal(SIGPIPE, SIG_IGN);
-    cr_assert_not_null(mkdtemp(folder));
-    snprintf(path, sizeof path, "%s/log", folder);
-    snprintf(other, sizeof other, "%s/log.1", folder);
+    temp_dir_make();
+    snprintf(path, sizeof path, "%s/log", temp_dir);
+    snprintf(other, sizeof other, "%s/log.1", temp_dir);
 }
 
 static void teardown(void) {
     access_log_close(the_log);
-    unlink(path);
-    unlink(other);
-    rmdir(folder);
+    temp_dir_remove();
 }
 
 TestSuite(access_log, .init = setup, .fini = teardown);
@@ -219,7 +218,7 @@ Test(access_log, a_full_disk_costs_lines_alone) {
 }
 
 Test(access_log, a_file_that_cannot_be_opened_is_an_error) {
-    struct access_log_options options = {.path = folder, .lanes = 1, .percent = 100};
+    struct access_log_options options = {.path = temp_dir, .lanes = 1, .percent = 100};
     cr_assert_eq(access_log_open(&options, &the_log, &err), WEIR_IO);
     the_log = NULL;
 }
