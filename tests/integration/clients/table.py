@@ -27,6 +27,7 @@ from harness import Server  # noqa: E402
 GOAL = "every call of every client gets what its protocol promises: all green"
 COMMAND = "tests/integration/clients/table.py"
 OWN = {"curl": "curl", "node fetch": "node"}  # client: the machine's own program
+LIBRARIES = ("numpy==", "nvidia-")  # of requirements that are no clients
 LINE = re.compile(r"^(ok|FAIL) ([^:]+): (.*)$")
 CONFIG = "models:\n  digits: %s\n  typed: %s\n  demo: %s\n"
 ABOUT = """# Real clients against weir
@@ -98,8 +99,9 @@ def call(command, given):
 
 def versions():
     """The clients' versions, as the requirements say."""
-    pins = sorted({line.strip() for name in ("v1", "v2", "perf") for line in
-                   (HERE / ("requirements-%s.txt" % name)).read_text(encoding="ascii").splitlines() if "==" in line})
+    pins = sorted({line.strip() for name in ("v1", "v2", "perf", "schema") for line in
+                   (HERE / ("requirements-%s.txt" % name)).read_text(encoding="ascii").splitlines()
+                   if "==" in line and not line.startswith(LIBRARIES)})
     for program in OWN.values():
         if shutil.which(program):
             text = subprocess.run([program, "--version"], capture_output=True, text=True, check=False).stdout
