@@ -8,6 +8,7 @@
 
 #include "tests/fakes/catalog_case.h"
 #include "tests/fakes/model_files.h"
+#include "tests/fakes/temp_dir.h"
 
 static struct catalog_case test;
 static char state_dir[] = "/tmp/weir-state-XXXXXX";
@@ -282,7 +283,7 @@ Test(state, what_was_chosen_and_is_lost_leaves_the_next_best_to_serve) {
 static void move_state(bool away) {
     char command[128];
     snprintf(command, sizeof command, away ? "mv %s %s-away" : "mv %2$s-away %1$s", state_dir, state_dir);
-    cr_assert_eq(system(command), 0);
+    shell(command);
 }
 
 Test(state, a_step_that_could_not_be_kept_is_kept_later) {
