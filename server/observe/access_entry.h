@@ -7,6 +7,7 @@
 #include <stdint.h>
 #include <sys/socket.h>
 
+#include "server/observe/entry_ring.h"
 #include "server/observe/labels.h"
 
 enum {
@@ -40,11 +41,11 @@ struct access_peer {
 
 /* Whoever knows a field fills it: the connection, or the endpoint. Texts end by their size, not by NUL. */
 struct access_entry {
-    struct access_entry *next; /* in a list of free entries */
-    const char *method;        /* NULL: no head was understood, and target is not known either */
-    int64_t started_ns;        /* clock_now_ns of the first byte and */
-    int64_t ended_ns;          /* of the end */
-    int64_t finished_ns;       /* when the engine was done with it; 0 if it was not there */
+    struct ring_entry ring;
+    const char *method;  /* NULL: no head was understood, and target is not known either */
+    int64_t started_ns;  /* clock_now_ns of the first byte and */
+    int64_t ended_ns;    /* of the end */
+    int64_t finished_ns; /* when the engine was done with it; 0 if it was not there */
     int64_t times_ns[ACCESS_TIMES];
     uint64_t body_bytes;  /* received before the answer */
     int64_t answer_bytes; /* sent after the answer's head; below 0: not even all of that */

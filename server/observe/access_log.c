@@ -13,6 +13,7 @@
 #include "engine/clock.h"
 #include "engine/thread.h"
 #include "server/observe/access_file.h"
+#include "server/observe/entry_ring.h"
 #include "server/observe/log.h"
 
 enum {
@@ -21,28 +22,18 @@ enum {
     WAKE_AT = 256, /* as many entries in a ring wake the writer: few, so that they come back while still in the cache */
     LAST_TRY_MS = 500, /* for a pipe that is full when the log ends */
     STOP_MS = 2000,
-    LINE_OF_CACHE = 64,
     PEERS = 512, /* clients that a lane remembers */
 };
-_Static_assert((ACCESS_LOG_ENTRIES & (ACCESS_LOG_ENTRIES - 1)) == 0, "an index of a ring is masked");
 
-/* The ring has a place for every entry, so it is never full: a lane has run out when no entry is free. */
 struct access_lane {
+    struct entry_ring ring;
     struct access_log *log;
-    struct access_entry *entries; /* touched only as far as they were needed */
-    struct access_entry **ring;
-    struct access_entry *free; /* taken first: those used last */
-    uint32_t fresh;            /* entries that were never used */
-    uint32_t tail_seen;
     uint64_t random;
     struct {
         int key; /* the descriptor + 1; 0: none */
         struct access_peer peer;
     } peers[PEERS];
     _Atomic uint64_t dropped;
-    _Atomic uint32_t head;                        /* written by the loop, */
-    alignas(LINE_OF_CACHE) _Atomic uint32_t tail; /* by the writer */
-    _Atomic(struct access_entry *) returned;      /* a list, taken whole by the loop */
 };
 
 struct access_log {
@@ -91,13 +82,7 @@ void access_log_forget(struct access_lane *lane, int fd) {
 }
 
 struct access_entry *access_log_begin(struct access_lane *lane) {
-    if (!lane->free)
-        lane->free = atomic_exchange_explicit(&lane->returned, NULL, memory_order_acquire);
-    struct access_entry *entry = lane->free;
-    if (entry)
-        lane->free = entry->next;
-    else if (lane->fresh < ACCESS_LOG_ENTRIES)
-        entry = &lane->entries[lane->fresh++];
+    struct access_entry *entry = entry_ring_begin(&lane->ring);
     if (entry)
         access_entry_clear(entry);
     return entry;
@@ -120,10 +105,8 @@ static bool is_wanted(struct access_lane *lane, int code) {
 
 void access_log_end(struct access_lane *lane, struct access_entry *entry, int code) {
     if (!is_wanted(lane, code)) {
-        if (entry) {
-            entry->next = lane->free;
-            lane->free = entry;
-        }
+        if (entry)
+            entry_ring_forgo(&lane->ring, entry);
         return;
     }
     if (!entry) {
@@ -131,27 +114,12 @@ void access_log_end(struct access_lane *lane, struct access_entry *entry, int co
         atomic_store_explicit(&lane->dropped, dropped + 1, memory_order_relaxed);
         return;
     }
-    uint32_t head = atomic_load_explicit(&lane->head, memory_order_relaxed);
     entry->code = (uint16_t)code;
-    lane->ring[head & (ACCESS_LOG_ENTRIES - 1)] = entry;
-    atomic_store_explicit(&lane->head, head + 1, memory_order_release);
-    if (head + 1 - lane->tail_seen >= WAKE_AT) {
-        lane->tail_seen = atomic_load_explicit(&lane->tail, memory_order_relaxed);
-        if (head + 1 - lane->tail_seen >= WAKE_AT)
-            wake(lane->log);
-    }
+    if (entry_ring_put(&lane->ring, entry, WAKE_AT) >= WAKE_AT)
+        wake(lane->log);
 }
 
 /* ---- the writer's side */
-
-/* Gives a list of entries back to its lane. */
-static void give_back(struct access_lane *lane, struct access_entry *first, struct access_entry *last) {
-    struct access_entry *others = atomic_load_explicit(&lane->returned, memory_order_relaxed);
-    do
-        last->next = others;
-    while (!atomic_compare_exchange_weak_explicit(&lane->returned, &others, first, memory_order_release,
-                                                  memory_order_relaxed));
-}
 
 static struct access_log_counts count(const struct access_log *log) {
     struct access_log_counts counts = {.lines = atomic_load(&log->lines), .dropped = atomic_load(&log->losses)};
@@ -194,26 +162,18 @@ static void flush(struct access_log *log) {
 
 /* Makes lines of what is in a lane's ring, as far as the file takes them. Returns how many there were. */
 static uint32_t take(struct access_log *log, struct access_lane *lane) {
-    uint32_t tail = atomic_load_explicit(&lane->tail, memory_order_relaxed), first = tail;
-    uint32_t head = atomic_load_explicit(&lane->head, memory_order_acquire);
-    struct access_entry *chain = NULL, *last = NULL;
-    for (char *room; tail != head; tail++) {
-        if (!(room = access_file_room(&log->file))) {
+    struct ring_visit visit;
+    ring_visit_begin(&visit, &lane->ring);
+    for (const struct access_entry *entry; (entry = ring_visit_look(&visit)); ring_visit_next(&visit)) {
+        char *room = access_file_room(&log->file);
+        if (!room) {
             flush(log);
             if (!(room = access_file_room(&log->file)))
                 break;
         }
-        struct access_entry *entry = lane->ring[tail & (ACCESS_LOG_ENTRIES - 1)];
         access_file_add(&log->file, access_entry_line(entry, &log->style, room));
-        if (!last)
-            last = entry;
-        entry->next = chain;
-        chain = entry;
     }
-    atomic_store_explicit(&lane->tail, tail, memory_order_release);
-    if (chain)
-        give_back(lane, chain, last);
-    return tail - first;
+    return ring_visit_end(&visit);
 }
 
 static uint32_t take_all(struct access_log *log) {
@@ -275,22 +235,18 @@ static void *run(void *context) {
 
 /* ---- its life */
 
-static enum weir_status open_lane(struct access_log *log, struct access_lane *lane, int index) {
+static enum weir_status open_lane(struct access_log *log, struct access_lane *lane, int index, struct weir_error *err) {
     lane->log = log;
     lane->random = (uint64_t)clock_now_ns() * 2654435761u + (uint64_t)index + 1;
-    lane->entries = calloc(ACCESS_LOG_ENTRIES, sizeof *lane->entries);
-    lane->ring = calloc(ACCESS_LOG_ENTRIES, sizeof(struct access_entry *));
-    return lane->entries && lane->ring ? WEIR_OK : WEIR_NO_MEMORY;
+    return entry_ring_open(&lane->ring, ACCESS_LOG_ENTRIES, sizeof(struct access_entry), err);
 }
 
 static void release(struct access_log *log) {
     access_file_close(&log->file);
     if (log->wake_fd >= 0)
         close(log->wake_fd);
-    for (int i = 0; i < log->lane_count; i++) {
-        free(log->lanes[i].entries);
-        free(log->lanes[i].ring);
-    }
+    for (int i = 0; i < log->lane_count; i++)
+        entry_ring_close(&log->lanes[i].ring);
     free(log->lanes);
     free(log);
 }
@@ -308,7 +264,7 @@ enum weir_status access_log_open(const struct access_log_options *options, struc
         return status;
     }
     size_t size = (size_t)options->lanes * sizeof *log->lanes;
-    log->lanes = aligned_alloc(LINE_OF_CACHE, size);
+    log->lanes = aligned_alloc(alignof(struct access_lane), size);
     if (log->lanes) {
         memset(log->lanes, 0, size);
         log->lane_count = options->lanes;
@@ -316,7 +272,7 @@ enum weir_status access_log_open(const struct access_log_options *options, struc
         status = WEIR_NO_MEMORY;
     }
     for (int i = 0; i < log->lane_count && status == WEIR_OK; i++)
-        status = open_lane(log, &log->lanes[i], i);
+        status = open_lane(log, &log->lanes[i], i, err);
     log->wake_fd = eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC);
     if (status != WEIR_OK || log->wake_fd < 0 || pthread_create(&log->thread, NULL, run, log) != 0) {
         release(log);
@@ -343,7 +299,7 @@ void access_log_stop(struct access_log *log) {
     access_file_drop(&log->file);
     uint64_t lost = log->file.losses - atomic_load(&log->losses);
     for (int i = 0; i < log->lane_count; i++)
-        lost += atomic_load(&log->lanes[i].head) - atomic_load(&log->lanes[i].tail);
+        lost += entry_ring_waiting(&log->lanes[i].ring);
     if (lost > 0)
         log_event(LOG_WARN, "access_log_dropped", "at=stop lines=%llu", (unsigned long long)lost);
 }
