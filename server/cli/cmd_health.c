@@ -3,8 +3,8 @@
 #include <strings.h>
 
 #include "server/cli/command.h"
-#include "server/cli/http_client.h"
 #include "server/exit_code.h"
+#include "server/http_client.h"
 
 enum { LIMIT_MS = 2000, ANSWER_MOST_BYTES = 16384, PATH_BYTES = 160 };
 
@@ -70,8 +70,11 @@ static int run(int argc, char **argv) {
     }
     const struct http_question question = {
         .target = &target, .method = "GET", .path = path, .limit_ms = LIMIT_MS, .most_bytes = ANSWER_MOST_BYTES};
-    if (!http_client_ask(&question, &answer))
+    struct weir_error err;
+    if (http_client_ask(&question, &answer, &err) != WEIR_OK) {
+        fprintf(stderr, "weir: %s\n", err.text);
         return EXIT_CODE_FAULT;
+    }
     print_answer(&answer);
     int code = answer.status == 200 ? EXIT_CODE_DONE : EXIT_CODE_FAULT;
     http_client_release(&answer);

@@ -59,8 +59,9 @@ static int ask(const struct models_call *call, cJSON **out) {
                                            .body = call->body,
                                            .limit_ms = is_view ? VIEW_MS : 0,
                                            .most_bytes = ANSWER_MOST_BYTES};
-    if (!http_client_ask(&question, &answer)) {
-        fputs("weir: is a server with admin_listen running there?\n", stderr);
+    struct weir_error err;
+    if (http_client_ask(&question, &answer, &err) != WEIR_OK) {
+        fprintf(stderr, "weir: %s\nweir: is a server with admin_listen running there?\n", err.text);
         return EXIT_CODE_IO;
     }
     cJSON *json = answer.is_whole ? cJSON_ParseWithLength(answer.body, answer.body_size) : NULL;

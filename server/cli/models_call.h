@@ -4,7 +4,7 @@
 
 #include <stdbool.h>
 
-#include "server/cli/http_client.h"
+#include "server/http_client.h"
 
 /* X(name, text, operands, least, most) */
 #define MODELS_ACTION_LIST(X)                                                                                          \

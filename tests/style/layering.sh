@@ -16,14 +16,14 @@ engine/model/    | engine/(graph/|device/|model/|[a-z0-9_]+\.h$)
 engine/batch/    | engine/(graph/|device/|model/|batch/|[a-z0-9_]+\.h$)
 engine/catalog/  | engine/(graph/|device/|model/|batch/|catalog/|[a-z0-9_]+\.h$)
 engine/          | engine/
-server/observe/  | server/(observe/|(bytes|put)\.h)|engine/[a-z0-9_]+\.h$
+server/observe/  | server/(observe/|(bytes|put|http_client)\.h)|engine/[a-z0-9_]+\.h$
 server/codec/    | server/(codec/|bytes\.h)|engine/[a-z0-9_]+\.h$
 server/admit/    | server/(admit/|observe/|bytes\.h)|engine/[a-z0-9_]+\.h$
 server/http/     | server/(http/|observe/|(bytes|put)\.h)|engine/(status|clock|thread|utf8)\.h$
 server/api/      | server/(api/|http/|admit/|codec/|observe/|bytes\.h)|engine/[a-z0-9_]+\.h$
 server/cli/      | server/|engine/[a-z0-9_]+\.h$|config/
 server/service   | server/(service|exit_code\.h|api/|http/|admit/|codec/|observe/|bytes\.h)|engine/[a-z0-9_]+\.h$|config/
-server/          | server/bytes\.h|engine/[a-z0-9_]+\.h$
+server/          | server/(bytes|http_client)\.h|engine/[a-z0-9_]+\.h$
 TABLE
 }
 

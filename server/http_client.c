@@ -1,4 +1,4 @@
-#include "server/cli/http_client.h"
+#include "server/http_client.h"
 
 #include <errno.h>
 #include <netdb.h>
@@ -7,6 +7,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <strings.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
@@ -43,15 +44,27 @@ const char *http_client_authority(const struct http_target *target, char authori
     return authority;
 }
 
+/* How long a question may still take. */
+struct patience {
+    int64_t deadline_ns;
+    int hurry_fd, hurry_ms; /* hurry_ms 0: nothing hurries it */
+};
+
 /* Waits for events on fd until the deadline. Returns false, with errno set, if they do not come. */
-static bool wait_for(int fd, short events, int64_t deadline_ns) {
+static bool wait_for(int fd, short events, struct patience *patience) {
     for (;;) {
-        int64_t left_ms = (deadline_ns - clock_now_ns()) / CLOCK_NS_PER_MS;
-        struct pollfd poller = {.fd = fd, .events = events};
+        int64_t left_ms = (patience->deadline_ns - clock_now_ns()) / CLOCK_NS_PER_MS;
+        struct pollfd polled[2] = {{.fd = fd, .events = events}, {.fd = patience->hurry_fd, .events = POLLIN}};
         int wait_ms = left_ms > 1000 * 1000 ? 1000 * 1000 : (int)left_ms;
-        int n = wait_ms > 0 ? poll(&poller, 1, wait_ms) : 0;
-        if (n > 0)
+        int n = wait_ms > 0 ? poll(polled, patience->hurry_ms > 0 ? 2 : 1, wait_ms) : 0;
+        if (n > 0 && polled[0].revents)
             return true;
+        if (n > 0) {
+            int64_t end_ns = clock_now_ns() + patience->hurry_ms * (int64_t)CLOCK_NS_PER_MS;
+            patience->deadline_ns = end_ns < patience->deadline_ns ? end_ns : patience->deadline_ns;
+            patience->hurry_ms = 0;
+            continue;
+        }
         if (n == 0 && wait_ms < left_ms)
             continue;
         if (n == 0)
@@ -62,7 +75,7 @@ static bool wait_for(int fd, short events, int64_t deadline_ns) {
 }
 
 /* Connects to the first address that answers. Returns the socket, or -1 with errno set. */
-static int connect_to(const struct addrinfo *address, int64_t deadline_ns) {
+static int connect_to(const struct addrinfo *address, struct patience *patience) {
     int fault = EHOSTUNREACH;
     for (; address; address = address->ai_next) {
         int fd = socket(address->ai_family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
@@ -75,7 +88,7 @@ static int connect_to(const struct addrinfo *address, int64_t deadline_ns) {
             return fd;
         fault = errno;
         if (fault == EINPROGRESS) {
-            if (!wait_for(fd, POLLOUT, deadline_ns))
+            if (!wait_for(fd, POLLOUT, patience))
                 fault = errno;
             else if (getsockopt(fd, SOL_SOCKET, SO_ERROR, &fault, &size) == 0 && fault == 0)
                 return fd;
@@ -86,13 +99,13 @@ static int connect_to(const struct addrinfo *address, int64_t deadline_ns) {
     return -1;
 }
 
-static bool send_all(int fd, const char *data, size_t size, int64_t deadline_ns) {
+static bool send_all(int fd, const char *data, size_t size, struct patience *patience) {
     while (size > 0) {
         ssize_t n = send(fd, data, size, MSG_NOSIGNAL);
         if (n > 0) {
             data += n;
             size -= (size_t)n;
-        } else if ((errno != EAGAIN && errno != EINTR) || !wait_for(fd, POLLOUT, deadline_ns)) {
+        } else if ((errno != EAGAIN && errno != EINTR) || !wait_for(fd, POLLOUT, patience)) {
             return false;
         }
     }
@@ -141,14 +154,14 @@ static bool make_room(struct reading *reading) {
 }
 
 /* Reads up to the end of the answer, or to the most bytes. Returns false, with errno set, if not even a head came. */
-static bool read_answer(int fd, struct reading *reading, int64_t deadline_ns) {
+static bool read_answer(int fd, struct reading *reading, struct patience *patience) {
     errno = 0;
     while (!is_whole(reading) && reading->size < reading->most) {
         if (!make_room(reading))
             break;
         ssize_t n = recv(fd, reading->text + reading->size, reading->room - 1 - reading->size, 0);
         if (n < 0 && (errno == EAGAIN || errno == EINTR)) {
-            if (wait_for(fd, POLLIN, deadline_ns))
+            if (wait_for(fd, POLLIN, patience))
                 continue;
             break;
         }
@@ -186,13 +199,14 @@ static char *write_request(const struct http_question *question, const char *aut
 static bool exchange(const struct http_question *question, const struct addrinfo *addresses, const char *authority,
                      struct reading *reading) {
     int64_t limit_ns = (int64_t)(question->limit_ms > 0 ? question->limit_ms : CONNECT_MS) * CLOCK_NS_PER_MS;
-    int64_t deadline_ns = clock_now_ns() + limit_ns;
+    struct patience patience = {
+        .deadline_ns = clock_now_ns() + limit_ns, .hurry_fd = question->hurry_fd, .hurry_ms = question->hurry_ms};
     size_t size = 0;
     char *request = write_request(question, authority, &size);
-    int fd = request ? connect_to(addresses, deadline_ns) : -1;
+    int fd = request ? connect_to(addresses, &patience) : -1;
     if (fd >= 0 && question->limit_ms == 0)
-        deadline_ns = INT64_MAX;
-    bool good = fd >= 0 && send_all(fd, request, size, deadline_ns) && read_answer(fd, reading, deadline_ns);
+        patience.deadline_ns = INT64_MAX;
+    bool good = fd >= 0 && send_all(fd, request, size, &patience) && read_answer(fd, reading, &patience);
     int fault = errno;
     free(request);
     if (fd >= 0)
@@ -201,36 +215,55 @@ static bool exchange(const struct http_question *question, const struct addrinfo
     return good;
 }
 
-bool http_client_ask(const struct http_question *question, struct http_answer *out) {
+enum weir_status http_client_ask(const struct http_question *question, struct http_answer *out,
+                                 struct weir_error *err) {
     char authority[HTTP_CLIENT_AUTHORITY_BYTES];
     const struct http_target *target = question->target;
     struct addrinfo hints = {.ai_family = AF_UNSPEC, .ai_socktype = SOCK_STREAM, .ai_flags = AI_NUMERICSERV};
     struct addrinfo *addresses = NULL;
     struct reading reading = {.most = question->most_bytes};
+    enum weir_status result = WEIR_OK;
     int status = 0;
     int fault = getaddrinfo(target->host, target->port, &hints, &addresses);
-    if (fault != 0) {
-        fprintf(stderr, "weir: %s: %s\n", target->host, gai_strerror(fault));
-        return false;
-    }
+    if (fault != 0)
+        return weir_fail(err, WEIR_IO, "%s: %s", target->host, gai_strerror(fault));
     http_client_authority(target, authority);
-    if (!exchange(question, addresses, authority, &reading)) {
-        fprintf(stderr, "weir: %s: %s\n", authority, strerror(errno));
-    } else if (sscanf(reading.text, "HTTP/1.%*1[01] %3d", &status) != 1 || status < 100) {
-        fprintf(stderr, "weir: %s: does not speak HTTP\n", authority);
-        status = 0;
-    }
+    if (!exchange(question, addresses, authority, &reading))
+        result = weir_fail(err, WEIR_IO, "%s: %s", authority, strerror(errno));
+    else if (sscanf(reading.text, "HTTP/1.%*1[01] %3d", &status) != 1 || status < 100)
+        result = weir_fail(err, WEIR_IO, "%s: does not speak HTTP", authority);
     freeaddrinfo(addresses);
-    if (status == 0) {
+    if (result != WEIR_OK) {
         free(reading.text);
-        return false;
+        return result;
     }
     *out = (struct http_answer){.status = status,
                                 .is_whole = is_whole(&reading),
                                 .text = reading.text,
                                 .body = reading.text + reading.head_size,
                                 .body_size = reading.size - reading.head_size};
-    return true;
+    return WEIR_OK;
+}
+
+bool http_client_header(const struct http_answer *answer, const char *name, char *out, size_t size) {
+    size_t name_size = strlen(name);
+    const char *end = answer->body - 2; /* at the empty line */
+    for (const char *line = strstr(answer->text, "\r\n"); line && line < end; line = strstr(line, "\r\n")) {
+        line += 2;
+        if (strncasecmp(line, name, name_size) != 0 || line[name_size] != ':')
+            continue;
+        const char *value = line + name_size + 1;
+        value += strspn(value, " \t");
+        size_t value_size = strcspn(value, "\r\n");
+        while (value_size > 0 && (value[value_size - 1] == ' ' || value[value_size - 1] == '\t'))
+            value_size--;
+        if (value_size >= size)
+            return false;
+        memcpy(out, value, value_size);
+        out[value_size] = 0;
+        return true;
+    }
+    return false;
 }
 
 void http_client_release(struct http_answer *answer) {
