@@ -199,6 +199,31 @@ static const char *judge_admin_listen(const char *text) {
     return "is not on loopback: 127.0.0.1:PORT, localhost:PORT or [::1]:PORT";
 }
 
+/* Traces go over plain HTTP: this build has no TLS. */
+static const char *judge_traces_endpoint(const char *text) {
+    static const char form[] = "is not of the form http://HOST[:PORT][/PATH]";
+    if (strncmp(text, "https://", 8) == 0)
+        return "asks for TLS, which traces cannot use yet: name a collector (or an agent on this host) by http://";
+    if (strncmp(text, "http://", 7) != 0)
+        return form;
+    const char *host = text + 7, *end = host + strcspn(host, "/");
+    const char *rest = *host == '[' ? host + strcspn(host, "]") : host + strcspn(host, ":/");
+    bool is_there = *host == '[' ? *rest == ']' && rest > host + 1 : rest > host;
+    rest += *host == '[' && *rest == ']';
+    if (!is_there || rest > end)
+        return form;
+    for (const char *p = host; *p; p++)
+        if (*p <= ' ' || *p > '~' || strchr("\"<>\\^`{|}#?@", *p))
+            return "holds what a host and a path may not";
+    if (rest == end)
+        return NULL;
+    size_t digits = strspn(rest + 1, "0123456789");
+    return *rest == ':' && digits > 0 && digits <= 5 && rest + 1 + digits == end && atoi(rest + 1) > 0 &&
+                   atoi(rest + 1) <= 65535
+               ? NULL
+               : "has no port from 1 to 65535";
+}
+
 const char *config_schema_judge(const struct config_key *key, const char *text) {
     for (const char *p = text; *p; p++)
         if ((unsigned char)*p < 0x20 || *p == 0x7F)
@@ -214,6 +239,8 @@ const char *config_schema_judge(const struct config_key *key, const char *text) 
         return judge_version_policy(text);
     case CONFIG_KEY_admin_listen:
         return judge_admin_listen(text);
+    case CONFIG_KEY_traces_endpoint:
+        return judge_traces_endpoint(text);
     default:
         return NULL;
     }

@@ -10,9 +10,8 @@
 struct config;
 
 /* X(NAME, text), in the order of the enumerators. */
-#define CONFIG_DEVICE_LIST(X)    X(AUTO, "auto") X(CPU, "cpu") X(CUDA, "cuda")
-#define CONFIG_LOG_LEVEL_LIST(X) X(ERROR, "error") X(WARN, "warn") X(INFO, "info") X(DEBUG, "debug")
-
+#define CONFIG_DEVICE_LIST(X)            X(AUTO, "auto") X(CPU, "cpu") X(CUDA, "cuda")
+#define CONFIG_LOG_LEVEL_LIST(X)         X(ERROR, "error") X(WARN, "warn") X(INFO, "info") X(DEBUG, "debug")
 #define CONFIG_ACCESS_LOG_FORMAT_LIST(X) X(JSON, "json") X(COMBINED, "combined")
 #define CONFIG_SERVER_TIMING_LIST(X)     X(OFF, "off") X(ON_REQUEST, "on_request") X(ALWAYS, "always")
 #define CONFIG_ADMISSION_LIST(X)         X(PREDICT, "predict") X(FIFO, "fifo")
@@ -97,6 +96,9 @@ enum config_type { CONFIG_TYPE_INTEGER, CONFIG_TYPE_SIZE, CONFIG_TYPE_STRING, CO
     X(access_log, STRING, "", 1, 4095, NULL, FIXED, "File or FIFO for a line for each request; \"-\" is stdout; without it, none.") \
     X(access_log_format, ENUM, "", 0, 0, "json", LIVE, "Form of the access log's lines: json, or the combined one of Apache.") \
     X(access_log_sample, INTEGER, "%", 0, 100, "100", LIVE, "Part of the requests in the access log; an answer 500 is always in it.") \
+    X(traces_endpoint, STRING, "", 8, 1023, NULL, FIXED, "OTLP collector for traces, http://HOST:PORT[/PATH]; without it, no traces.") \
+    X(traces_sample, INTEGER, "%", 0, 100, "1", LIVE, "Part of predictions traced; a caller's traceparent decides for its own.") \
+    X(traces_service, STRING, "", 1, 255, "weir", FIXED, "What traces call this service: service.name.") \
     X(server_timing, ENUM, "", 0, 0, "on_request", LIVE, "Who gets Server-Timing: nobody, who sends X-Server-Timing: 1, or all.") \
     X(health_path, STRING, "", 2, 128, "/health", FIXED, "Path of the health routes; /live and /ready lie beneath it.")
 /* clang-format on */

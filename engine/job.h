@@ -47,6 +47,7 @@ struct job {
     uint32_t batch_rows; /* rows of the batch that ran its last rows, and what that took: to gather them, to compute, */
     int64_t batch_input_ns, batch_infer_ns, batch_output_ns; /* and to hand them back */
     int device;                                              /* on which it ran */
+    uint64_t batch; /* which of the process's batches that was, from 1; 0 before the first */
 
     /* The engine's own. */
     uint32_t batch_rows_limit; /* most rows of a batch of this version */

@@ -12,7 +12,7 @@ enum { NICE = 10 };
 static _Thread_local enum thread_role own_role;
 
 void thread_enter(enum thread_role role, int index) {
-    static const char *const names[] = {"weir", "loop", "dev", "loader", "sampler", "rollout", "writer"};
+    static const char *const names[] = {"weir", "loop", "dev", "loader", "sampler", "rollout", "writer", "exporter"};
     char name[16];
     own_role = role;
     snprintf(name, sizeof name, "%s-%d", names[role], index % 1000);

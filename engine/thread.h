@@ -11,7 +11,8 @@ enum thread_role {
     THREAD_LOADER,
     THREAD_SAMPLER,
     THREAD_ROLLOUT,
-    THREAD_WRITER, /* of the access log */
+    THREAD_WRITER,   /* of the access log */
+    THREAD_EXPORTER, /* of traces */
 };
 
 /* Names the calling thread "loop-INDEX", "dev-INDEX", "loader-INDEX"... and gives it its role. */

@@ -17,6 +17,7 @@
 #include "server/observe/log.h"
 #include "server/observe/metrics.h"
 #include "server/observe/statistics.h"
+#include "server/observe/traces.h"
 #include "server/service_state.h"
 
 enum { DESCRIPTOR_RESERVE = 128, OPS_CONNECTIONS = 64, ADMIN_CONNECTIONS = 16, DEFAULT_MAX_CONNECTIONS = 10000 };
@@ -125,6 +126,8 @@ static enum weir_status open_engine(struct service *service, struct weir_error *
               log_quote(engine.device_description, description, sizeof description));
     if (service->api.access_log)
         access_log_set_device(service->api.access_log, engine.device);
+    if (service->api.traces)
+        traces_set_device(service->api.traces, engine.device);
     if (engine.cpu_threads < (int)config->cpu_threads)
         log_event(LOG_WARN, "cpu_threads_cut", "configured=%d available=%d", (int)config->cpu_threads,
                   engine.cpu_threads);
@@ -138,6 +141,15 @@ static enum weir_status open_access_log(struct service *service, struct weir_err
                                          .format = service_access_format(config),
                                          .percent = (uint32_t)config->access_log_sample};
     return config->access_log ? access_log_open(&options, &service->api.access_log, err) : WEIR_OK;
+}
+
+static enum weir_status open_traces(struct service *service, struct weir_error *err) {
+    const struct config *config = service->config;
+    struct traces_options options = {.endpoint = config->traces_endpoint,
+                                     .service = config->traces_service,
+                                     .lanes = (int)config->workers,
+                                     .percent = (uint32_t)config->traces_sample};
+    return config->traces_endpoint ? traces_open(&options, &service->api.traces, err) : WEIR_OK;
 }
 
 /* Opens metrics and loops; their threads do not run yet. */
@@ -157,6 +169,7 @@ static enum weir_status open_loops(struct service *service, struct weir_error *e
         service->loop_count = i + 1;
         loop->metrics = metrics_shard(service->metrics, i);
         loop->access = service->api.access_log ? access_log_lane(service->api.access_log, i) : NULL;
+        loop->traces = service->api.traces ? traces_lane(service->api.traces, i) : NULL;
         loop->end_of_turn = api_end_of_turn;
         loop->end_of_turn_context = &service->api;
         service_loop_options(service->config, &loop->options);
@@ -283,6 +296,8 @@ static void init(struct service *service, const struct config *config) {
 static enum weir_status build(struct service *service, struct weir_error *err) {
     enum weir_status status = open_access_log(service, err);
     if (status == WEIR_OK)
+        status = open_traces(service, err);
+    if (status == WEIR_OK)
         status = open_loops(service, err);
     if (status != WEIR_OK)
         return status;
@@ -316,6 +331,7 @@ static void take_apart(struct service *service) {
     engine_close(service->engine);
     for (int i = 0; i < service->loop_count; i++)
         loop_close(&service->loops[i]);
+    traces_close(service->api.traces);
     access_log_close(service->api.access_log);
     metrics_destroy(service->metrics);
     statistics_destroy(service->api.statistics);
@@ -357,6 +373,7 @@ int service_run(const struct config *config, const struct config_sources *source
             err = service.load_error;
         bool is_loading = !catalog_stop(service.catalog, false);
         if (is_loading || service.abandons_batch) {
+            traces_stop(service.api.traces);
             access_log_stop(service.api.access_log);
             log_event(LOG_INFO, "stopped", "code=%d while=%s", code, is_loading ? "loading" : "computing");
             return code | EXIT_AT_ONCE; /* a thread still runs: nothing can be taken apart */

@@ -15,6 +15,7 @@
 #include "engine/thread.h"
 #include "server/exit_code.h"
 #include "server/observe/log.h"
+#include "server/observe/traces.h"
 #include "server/service_state.h"
 
 enum {
@@ -124,6 +125,8 @@ static void apply(struct service *service, const struct config *config) {
     log_set_level((enum log_level)config->log_level);
     if (api->access_log)
         access_log_set(api->access_log, service_access_format(config), (uint32_t)config->access_log_sample);
+    if (api->traces)
+        traces_set(api->traces, (uint32_t)config->traces_sample);
     service_loop_options(config, &order.options);
     order_all(service, &order);
 }

@@ -24,6 +24,7 @@ struct batch {
     struct version *version;
     struct tensor_dims dims; /* the free sizes of its jobs; its rows mean nothing */
     int device;              /* that took it */
+    uint64_t number;         /* of the batches that were taken, from 1 */
     int64_t taken_ns;
     int64_t begin_ns;        /* of the time it took: how long the device needed to prepare for these sizes, */
     int64_t input_ns;        /* how long its rows were gathered, */

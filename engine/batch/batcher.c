@@ -33,6 +33,7 @@ struct batcher {
     struct job_list queue; /* one that is partly taken goes to the end: its next rows wait their turn */
     struct job_list spare; /* runs on devices that have nothing else to do */
     uint32_t running_rows;
+    uint64_t batches; /* that were taken */
     uint32_t sleepers;
     int64_t wakes_ns; /* the soonest that one of them wakes by itself; INT64_MAX: none does */
     struct running running[FORECAST_MAX_DEVICES];
@@ -178,6 +179,7 @@ static void begin_job(struct job *job, int64_t now_ns) {
     job->submitted_ns = now_ns;
     job->started_ns = job->expected_ns = 0;
     job->rows_taken = job->rows_done = job->parts_out = 0;
+    job->batch = 0;
     job->status = job->error.status = WEIR_OK;
     job->error.text[0] = 0;
     job->ending = job->is_trial = job->is_spare = false;
@@ -269,6 +271,7 @@ static void note_running(struct batcher *batcher, struct batch *batch, int64_t n
     int64_t took_ns = cost_model_predict(costs_of(batch->version, batch->device, &batch->dims), batch->rows);
     running_begin(&batcher->running[batch->device], now_ns, took_ns);
     batch->taken_ns = now_ns;
+    batch->number = ++batcher->batches;
     batcher->running_rows += batch->rows;
 }
 
@@ -412,6 +415,7 @@ int batcher_end(struct batcher *batcher, struct batch *batch, int64_t now_ns) {
         job->parts_out--;
         job->rows_done += part->rows;
         job->batch_rows = batch->rows;
+        job->batch = batch->number;
         job->device = batch->device;
         job->batch_input_ns = batch->input_ns;
         job->batch_infer_ns = batch->infer_ns;

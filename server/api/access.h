@@ -1,5 +1,5 @@
-/* What the endpoints know of a request, for its line in the access log. Without one these do nothing. thread: the
- * loop's. */
+/* What the endpoints know of a request, for its line in the access log and for its trace. Of a request that has neither
+ * nothing is kept. thread: the loop's. */
 #ifndef WEIR_SERVER_API_ACCESS_H
 #define WEIR_SERVER_API_ACCESS_H
 

@@ -17,6 +17,7 @@ struct listener_budget;
 struct loop;
 struct metrics;
 struct statistics;
+struct traces;
 struct version;
 
 enum { API_HEADERS_BYTES = 400, API_HEADERS_KEPT = 64 };
@@ -40,6 +41,7 @@ struct api {
     struct metrics *metrics;
     struct statistics *statistics;
     struct access_log *access_log; /* NULL: none is kept */
+    struct traces *traces;         /* NULL: there are none */
     struct listener_budget *connections;
     struct api_loop *loops; /* by loop index */
     _Atomic int64_t timeout_ns;

@@ -10,6 +10,7 @@
 #include "server/observe/gpu_metrics.h"
 #include "server/observe/metrics.h"
 #include "server/observe/model_metrics.h"
+#include "server/observe/traces.h"
 
 static void put_states(const struct engine *engine, int count, struct bytes *body) {
     exposition_head(body, "weir_device_state", "gauge",
@@ -52,6 +53,20 @@ static void put_access_log(struct api *api, struct bytes *body) {
                       (double)counts.dropped);
 }
 
+static void put_traces(struct api *api, struct bytes *body) {
+    struct traces_counts counts = {.exported = 0};
+    if (api->traces)
+        counts = traces_counts(api->traces);
+    exposition_single(body, "weir_traces_exported_total", "counter", "Traced requests that the collector took.",
+                      (double)counts.exported);
+    exposition_single(body, "weir_traces_dropped_total", "counter",
+                      "Traced requests for which there was no room: the collector does not keep up.",
+                      (double)counts.dropped);
+    exposition_single(body, "weir_traces_failed_total", "counter",
+                      "Traced requests that the collector refused, or did not take after retries.",
+                      (double)counts.failed);
+}
+
 static void head(struct exchange *exchange, const struct request *request) {
     struct api *api = exchange->context;
     struct api_obstacles obstacles;
@@ -85,6 +100,7 @@ static void head(struct exchange *exchange, const struct request *request) {
     metrics_render(api->metrics, &gauges, body);
     engine_release(version);
     put_access_log(api, body);
+    put_traces(api, body);
     put_models(api, body);
     put_states(api->engine, status.device_count, body);
     put_gpus(api, status.device_count, body);

@@ -121,4 +121,11 @@ void conn_access_begin(struct conn *conn, const struct request *request);
 void conn_access_begin_headless(struct conn *conn); /* of one whose head did not become a request */
 void conn_access_end(struct conn *conn, int code, enum reason reason);
 
+/* Begins the entry of a request for its trace, if its caller records that, and ends that of the present exchange.
+ * conn_trace_draw begins one, and a trace with it, for a prediction that has no trace if it is one of the sample. Only
+ * where the loop has traces. */
+void conn_trace_begin(struct conn *conn, const struct request *request);
+void conn_trace_draw(struct conn *conn, const struct request *request);
+void conn_trace_end(struct conn *conn, int code, enum reason reason);
+
 #endif

@@ -203,6 +203,8 @@ static void route(struct conn *conn, const struct request *request) {
     exchange->handler = entry->handler;
     exchange->context = entry->context;
     memcpy(exchange->captures, match.captures, sizeof match.captures);
+    if (conn->loop->traces)
+        conn_trace_draw(conn, request);
     if (method == METHOD_OPTIONS) {
         answer_options(exchange, entry->handler->allow);
     } else if (!(method & entry->handler->methods)) {
@@ -243,6 +245,8 @@ static void begin_exchange(struct conn *conn, const char *head, size_t size, boo
     read_trace(&request, exchange);
     if (loop->access)
         conn_access_begin(conn, &request);
+    if (loop->traces)
+        conn_trace_begin(conn, &request);
     conn->chunked = request.framing.chunked;
     conn->body_limit = CONN_DISCARD_BYTES;
     conn->pace = 0;

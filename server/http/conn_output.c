@@ -26,6 +26,8 @@ void conn_count(struct conn *conn, int code, enum reason reason) {
                           loop_now(conn->loop) - exchange->started_ns);
     if (conn->loop->access)
         conn_access_end(conn, code, reason);
+    if (exchange->traced)
+        conn_trace_end(conn, code, reason);
 }
 
 static size_t write_head(struct conn *conn, const struct reply *reply, char *head) {

@@ -11,6 +11,7 @@
 #include "server/observe/labels.h"
 
 struct access_entry;
+struct trace_entry;
 struct conn;
 struct loop;
 struct exchange;
@@ -72,8 +73,9 @@ struct exchange {
     void *call;    /* the handler's, for this request */
     /* For the access log: handlers fill in what only they know. NULL: there is no log, or it had no entry left. */
     struct access_entry *entry;
-    int64_t started_ns; /* first byte of the head */
-    int64_t head_ns;    /* end of the head */
+    struct trace_entry *traced; /* likewise, for its trace. NULL: it is not traced */
+    int64_t started_ns;         /* first byte of the head */
+    int64_t head_ns;            /* end of the head */
     int64_t deadline_ns;
     bool http_1_0;
     bool head_only; /* HEAD: the answer has no body */

@@ -18,6 +18,7 @@ struct conn;
 struct event;
 struct event_base;
 struct metrics_shard;
+struct trace_lane;
 
 enum { LOOP_READ_BYTES = 128 * 1024 };
 
@@ -56,6 +57,7 @@ struct loop {
     void *end_of_turn_context;
     struct metrics_shard *metrics;
     struct access_lane *access; /* NULL: no access log is kept */
+    struct trace_lane *traces;  /* NULL: there are no traces */
     int64_t date_ns;            /* when date_text was made */
     char date_text[40];
     int index;

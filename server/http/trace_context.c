@@ -15,6 +15,21 @@ bool trace_context_is_there(const struct trace_context *context) {
     return !is_zero(context->trace_id, TRACE_CONTEXT_ID_BYTES);
 }
 
+bool trace_context_is_sampled(const struct trace_context *context) {
+    return trace_context_is_there(context) && (context->flags & 1) != 0;
+}
+
+static void put_number(uint8_t *to, uint64_t number) {
+    for (int i = 0; i < SPAN_BYTES; i++)
+        to[i] = (uint8_t)(number >> (56 - 8 * i));
+}
+
+void trace_context_begin(struct trace_context *context, uint64_t high, uint64_t low, uint64_t span) {
+    *context = (struct trace_context){.span = span, .flags = 1};
+    put_number(context->trace_id, high);
+    put_number(context->trace_id + SPAN_BYTES, low);
+}
+
 /* The value of a lower-case digit, -1: it is none. */
 static int digit(char c) {
     return c >= '0' && c <= '9' ? c - '0' : c >= 'a' && c <= 'f' ? c - 'a' + 10 : -1;
@@ -38,9 +53,13 @@ static bool read(struct trace_context *out, const char *text, size_t size) {
         text[AT_FLAGS - 1] != '-' || !read_hex(text, 1, &version) || version == 255)
         return false;
     bool fits = size == TRACE_CONTEXT_TEXT || (version > 0 && text[TRACE_CONTEXT_TEXT] == '-');
-    return fits && read_hex(text + AT_TRACE, TRACE_CONTEXT_ID_BYTES, out->trace_id) &&
-           read_hex(text + AT_SPAN, SPAN_BYTES, parent) && !is_zero(parent, SPAN_BYTES) &&
-           read_hex(text + AT_FLAGS, 1, &out->flags);
+    bool good = fits && read_hex(text + AT_TRACE, TRACE_CONTEXT_ID_BYTES, out->trace_id) &&
+                read_hex(text + AT_SPAN, SPAN_BYTES, parent) && !is_zero(parent, SPAN_BYTES) &&
+                read_hex(text + AT_FLAGS, 1, &out->flags);
+    out->parent = 0;
+    for (int i = 0; good && i < SPAN_BYTES; i++)
+        out->parent = out->parent << 8 | parent[i];
+    return good;
 }
 
 void trace_context_read(struct trace_context *context, const char *text, size_t size, uint64_t span) {
@@ -61,8 +80,7 @@ static char *put_hex(const uint8_t *bytes, size_t count, char *to) {
 
 char *trace_context_write(const struct trace_context *context, char *to) {
     uint8_t span[SPAN_BYTES];
-    for (int i = 0; i < SPAN_BYTES; i++)
-        span[i] = (uint8_t)(context->span >> (56 - 8 * i));
+    put_number(span, context->span);
     memcpy(to, "00-", 3);
     to = put_hex(context->trace_id, TRACE_CONTEXT_ID_BYTES, to + 3);
     *to++ = '-';

@@ -25,6 +25,7 @@ Test(batcher, jobs_leave_in_the_order_they_came) {
         cr_assert_eq(atomic_load(&jobs[i].done_calls), 1);
         cr_assert_eq(jobs[i].job.status, WEIR_OK);
         cr_assert_eq(jobs[i].job.batch_rows, 6);
+        cr_assert_eq(jobs[i].job.batch, 1);
     }
 }
 

@@ -19,9 +19,22 @@ Test(trace_context, the_trace_goes_on_with_a_span_of_our_own) {
     cr_assert(is_read("00-" TRACE "-" SPAN "-01"));
     cr_assert_eq(trace_context_write(&context, out), out + TRACE_CONTEXT_TEXT);
     cr_assert_str_eq(out, "00-" TRACE "-0102030405060708-01");
+    cr_assert_eq(context.parent, UINT64_C(0xb7ad6b7169203331));
+    cr_assert(trace_context_is_sampled(&context));
     cr_assert(is_read("00-" TRACE "-" SPAN "-fe"));
     trace_context_write(&context, out);
     cr_assert_str_eq(out, "00-" TRACE "-0102030405060708-00", "bits that we do not know are not passed on");
+}
+
+Test(trace_context, one_that_begins_here_is_recorded_and_has_no_parent) {
+    char out[TRACE_CONTEXT_TEXT + 1] = "";
+    trace_context_begin(&context, 0x1112131415161718, 0x2122232425262728, 0x3132333435363738);
+    cr_assert(trace_context_is_sampled(&context));
+    cr_assert_eq(context.parent, 0);
+    trace_context_write(&context, out);
+    cr_assert_str_eq(out, "00-11121314151617182122232425262728-3132333435363738-01");
+    cr_assert(is_read("00-" TRACE "-" SPAN "-00"));
+    cr_assert_not(trace_context_is_sampled(&context));
 }
 
 Test(trace_context, later_versions_may_have_more) {
