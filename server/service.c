@@ -290,6 +290,7 @@ static void init(struct service *service, const struct config *config) {
     atomic_init(&api->server_timing, (int)service_timing_mode(config));
     api->connections = &service->connections;
     api->started_unix_s = (double)now.tv_sec + (double)now.tv_nsec / 1e9;
+    atomic_init(&api->configured_unix_s, api->started_unix_s);
     api->batch_size = (uint32_t)config->batch_size;
 }
 

@@ -149,6 +149,7 @@ static void reload(struct service *service) {
     } else {
         apply(service, &config);
         atomic_store(&service->api.reload_refused, false);
+        atomic_store(&service->api.configured_unix_s, (double)clock_unix_s());
         catalog_look(service->catalog, config.scan_ms * CLOCK_NS_PER_MS);
         log_event(LOG_INFO, "reloaded", "max_concurrency=%lld timeout_ms=%lld", (long long)config.max_concurrency,
                   (long long)config.timeout_ms);

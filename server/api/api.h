@@ -54,6 +54,7 @@ struct api {
     _Atomic int64_t high_seen_ns; /* when a request of high priority last came */
     int64_t started_ns;
     double started_unix_s;
+    _Atomic double configured_unix_s; /* when the configuration in force was read */
     uint32_t batch_size;
 };
 

@@ -3,6 +3,7 @@
 
 #include "engine/engine.h"
 #include "server/api/api.h"
+#include "server/api/media.h"
 #include "server/http/listener.h"
 #include "server/http/reply.h"
 #include "server/observe/access_log.h"
@@ -71,7 +72,7 @@ static void head(struct exchange *exchange, const struct request *request) {
     struct api *api = exchange->context;
     struct api_obstacles obstacles;
     struct engine_status status;
-    (void)request;
+    bool is_open = media_wants_openmetrics(request);
     engine_status(api->engine, &status);
     struct version *version = catalog_stable(api->catalog, 0);
     api_obstacles(api, &obstacles);
@@ -88,7 +89,9 @@ static void head(struct exchange *exchange, const struct request *request) {
         .max_concurrency = atomic_load(&api->admission.max_slots),
         .batch_size = api->batch_size,
         .reload_refused = atomic_load(&api->reload_refused),
+        .device_fell_back = status.device_fell_back,
         .start_time_seconds = api->started_unix_s,
+        .configured_seconds = atomic_load(&api->configured_unix_s),
     };
     if (version) {
         struct engine_costs costs = engine_costs(api->engine, version);
@@ -104,7 +107,14 @@ static void head(struct exchange *exchange, const struct request *request) {
     put_models(api, body);
     put_states(api->engine, status.device_count, body);
     put_gpus(api, status.device_count, body);
-    reply_body(exchange, 200, "text/plain; version=0.0.4; charset=utf-8", body);
+    if (is_open) {
+        struct bytes open = {.data = NULL};
+        exposition_openmetrics(body, &open);
+        reply_body(exchange, 200, "application/openmetrics-text; version=1.0.0; charset=utf-8", &open);
+        bytes_release(&open);
+    } else {
+        reply_body(exchange, 200, "text/plain; version=0.0.4; charset=utf-8", body);
+    }
 }
 
 const struct handler api_metrics_handler = {

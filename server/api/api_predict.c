@@ -395,8 +395,11 @@ static void answer(struct prediction *prediction) {
     }
     const char *headers = api_headers(prediction->api, prediction->loop, prediction->choice.version);
     const char *coding = media_compress(prediction->answer_coding, body_bytes, &packed);
+    loop_now(loop);
+    metrics_count_answer(shard_of(prediction), tag_of(prediction), prediction->job.submitted_ns - exchange->started_ns,
+                         loop->now_ns - finished_ns);
     if (prediction->wants_timing)
-        timing_line(timing, exchange, &prediction->job, loop_now(loop));
+        timing_line(timing, exchange, &prediction->job, loop->now_ns);
     if (written.headers[0] || *coding || *timing) {
         snprintf(all_headers, sizeof all_headers, "%s%s%s%s", headers, written.headers, coding, timing);
         headers = all_headers;
@@ -418,6 +421,13 @@ static void answer(struct prediction *prediction) {
     if (body_bytes->capacity > SCRATCH_KEPT_BYTES)
         bytes_release(body_bytes);
     note_answer(mine, loop_now(loop) - finished_ns);
+}
+
+/* Rows share their batch's time evenly. */
+static void count_wasted(const struct prediction *prediction) {
+    const struct job *job = &prediction->job;
+    double share = job->batch_rows > 0 ? (double)job->rows_done / job->batch_rows : 0;
+    metrics_count_wasted(shard_of(prediction), job->rows_done, (int64_t)((double)job->batch_infer_ns * share));
 }
 
 /* The job is back on the loop's thread. */
@@ -442,7 +452,7 @@ static void job_home(struct mail *mail) {
         answer(prediction);
     } else {
         if (prediction->job.started_ns > 0)
-            metrics_count_wasted_rows(shard_of(prediction), prediction->job.rows_done);
+            count_wasted(prediction);
         prediction_release(prediction);
     }
 }

@@ -204,6 +204,23 @@ enum codec_format media_answer_format(const struct request *request, enum codec_
     return best;
 }
 
+bool media_wants_openmetrics(const struct request *request) {
+    const struct request_field *field = request_find(request, "accept");
+    struct piece rest = {field ? field->value : NULL, field ? field->value_size : 0}, range, type;
+    int open = 0, text = 0;
+    while (next_part(&rest, ',', &range)) {
+        struct piece parameters = range;
+        if (!next_part(&parameters, ';', &type))
+            continue;
+        int quality = quality_of(parameters);
+        if (piece_is(type, "application/openmetrics-text") && quality > open)
+            open = quality;
+        else if (piece_is(type, "text/plain") && quality > text)
+            text = quality;
+    }
+    return open > text;
+}
+
 const char *media_content_type(enum codec_format format) {
     static const char *const types[FORMATS] = {
         [CODEC_JSON] = "application/json", [CODEC_RAW] = "application/octet-stream", [CODEC_NPY] = "application/x-npy"};

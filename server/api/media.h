@@ -27,6 +27,9 @@ enum media_coding media_answer_coding(const struct request *request);
  * Content-Type can name. */
 enum codec_format media_answer_format(const struct request *request, enum codec_format otherwise);
 
+/* Does Accept prefer OpenMetrics to Prometheus' own text form? Without Accept, or if it likes both as well, no. */
+bool media_wants_openmetrics(const struct request *request);
+
 const char *media_content_type(enum codec_format format);
 
 /* Puts into out, which is empty, what Accept-Encoding asked for. Returns the header line that says so, "" if the body

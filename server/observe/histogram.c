@@ -6,6 +6,8 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "server/put.h"
+
 void histogram_init(struct histogram *histogram, const double *bounds, int bound_count) {
     assert(bound_count > 0 && bound_count <= HISTOGRAM_MAX_BOUNDS);
     for (int i = 1; i < bound_count; i++)
@@ -38,24 +40,35 @@ void histogram_collect(const struct histogram *from, struct histogram_total *int
     into->sum += atomic_load_explicit(&from->sum, memory_order_relaxed);
 }
 
-void histogram_render(const struct histogram_total *total, const char *name, const char *labels, struct bytes *out) {
-    size_t name_size = strlen(name), labels_size = strlen(labels);
+void histogram_write_texts(const double *bounds, int bound_count, struct histogram_texts *out) {
+    for (int i = 0; i < bound_count; i++)
+        snprintf(out->texts[i], sizeof out->texts[i], "le=\"%.9g\"} ", bounds[i]);
+    strcpy(out->texts[bound_count], "le=\"+Inf\"} ");
+}
+
+void histogram_render(const struct histogram_total *total, const struct histogram_texts *texts, const char *name,
+                      const char *labels, struct bytes *out) {
+    size_t start = out->size, most = strlen(name) + strlen(labels) + 64;
     uint64_t count = 0;
-    for (int i = 0; i <= total->bound_count; i++) {
-        char le[40], value[32];
+    char *first = bytes_reserve(out, most), *to = first;
+    if (!to)
+        return;
+    to = put_text(put_text(to, name), "_bucket{");
+    to = put_text(to, labels);
+    if (*labels)
+        *to++ = ',';
+    size_t prefix = (size_t)(to - first);
+    for (int i = 0; i <= total->bound_count; i++) { /* the first line's beginning is that of all */
+        if (!(to = bytes_reserve(out, most)))
+            return;
         count += total->buckets[i];
-        if (i < total->bound_count)
-            snprintf(le, sizeof le, "%sle=\"%.9g\"} ", labels_size ? "," : "", total->bounds[i]);
-        else
-            snprintf(le, sizeof le, "%sle=\"+Inf\"} ", labels_size ? "," : "");
-        int value_size = snprintf(value, sizeof value, "%" PRIu64 "\n", count);
-        bytes_append(out, name, name_size);
-        bytes_text(out, "_bucket{");
-        bytes_append(out, labels, labels_size);
-        bytes_text(out, le);
-        bytes_append(out, value, (size_t)value_size);
+        if (i > 0)
+            memcpy(to, out->data + start, prefix);
+        to = put_number(put_text(to + prefix, texts->texts[i]), count);
+        *to++ = '\n';
+        out->size = (size_t)(to - out->data);
     }
-    const char *open = labels_size ? "{" : "", *close = labels_size ? "}" : "";
+    const char *open = *labels ? "{" : "", *close = *labels ? "}" : "";
     bytes_printf(out, "%s_sum%s%s%s %.15g\n", name, open, labels, close, total->sum);
     bytes_printf(out, "%s_count%s%s%s %" PRIu64 "\n", name, open, labels, close, count);
 }

@@ -21,6 +21,12 @@ void histogram_init(struct histogram *histogram, const double *bounds, int bound
 /* thread: the histogram's one writer. */
 void histogram_add(struct histogram *histogram, double value);
 
+/* The bounds as labels, written once for all histograms of a family: that is most of the work. */
+struct histogram_texts {
+    char texts[HISTOGRAM_MAX_BOUNDS + 1][24]; /* `le="0.5"} ` */
+};
+void histogram_write_texts(const double *bounds, int bound_count, struct histogram_texts *out);
+
 /* Adds the counts of one histogram to a plain copy for printing. */
 struct histogram_total {
     const double *bounds;
@@ -32,6 +38,7 @@ void histogram_collect(const struct histogram *from, struct histogram_total *int
 
 /* Appends name_bucket, name_sum and name_count lines; labels is `model="m",version="1"` or "". Buckets are cumulative
  * and equal to _count, whatever was written meanwhile. */
-void histogram_render(const struct histogram_total *total, const char *name, const char *labels, struct bytes *out);
+void histogram_render(const struct histogram_total *total, const struct histogram_texts *texts, const char *name,
+                      const char *labels, struct bytes *out);
 
 #endif

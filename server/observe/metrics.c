@@ -133,6 +133,8 @@ static struct model_counts *counts_of(struct metrics_shard *shard, int model) {
     if (atomic_load_explicit(&counts->era, memory_order_relaxed) != era) {
         for (int i = 0; i < CLASS_COUNT; i++)
             histogram_init(&counts->duration[i], metrics_duration_bounds, DURATION_BOUNDS);
+        histogram_init(&counts->parse, metrics_delay_bounds, DELAY_BOUNDS);
+        histogram_init(&counts->encode, metrics_delay_bounds, DELAY_BOUNDS);
         histogram_init(&counts->queue_delay, metrics_delay_bounds, DELAY_BOUNDS);
         histogram_init(&counts->batch_rows, metrics_rows_bounds, ROWS_BOUNDS);
         histogram_init(&counts->batch_compute, metrics_delay_bounds, DELAY_BOUNDS);
@@ -163,6 +165,12 @@ void metrics_count_request(struct metrics_shard *shard, enum route route, int co
         histogram_add(&counts_of(shard, model)->duration[class_of(code)], seconds(duration_ns));
 }
 
+void metrics_count_answer(struct metrics_shard *shard, int model, int64_t parse_ns, int64_t encode_ns) {
+    struct model_counts *counts = counts_of(shard, model);
+    histogram_add(&counts->parse, seconds(parse_ns));
+    histogram_add(&counts->encode, seconds(encode_ns));
+}
+
 void metrics_count_queue_delay(struct metrics_shard *shard, int model, int64_t delay_ns) {
     histogram_add(&counts_of(shard, model)->queue_delay, seconds(delay_ns));
 }
@@ -182,6 +190,7 @@ void metrics_count_connection(struct metrics_shard *shard) {
     add(&shard->connections, 1);
 }
 
-void metrics_count_wasted_rows(struct metrics_shard *shard, uint32_t rows) {
+void metrics_count_wasted(struct metrics_shard *shard, uint32_t rows, int64_t compute_ns) {
     add(&shard->wasted_rows, rows);
+    add(&shard->wasted_ns, compute_ns > 0 ? (uint64_t)compute_ns : 0);
 }

@@ -34,6 +34,8 @@ struct metrics_gauges {
     uint64_t max_concurrency;
     uint64_t batch_size;
     bool reload_refused;
+    bool device_fell_back;
+    double configured_seconds;                                          /* Unix time of the configuration in force */
     double cost_base_seconds, cost_row_seconds, cost_deviation_seconds; /* what a batch is expected to take */
     double start_time_seconds;                                          /* Unix time of the process start */
 };
@@ -58,6 +60,9 @@ struct metrics_shard *metrics_shard(struct metrics *metrics, int index);
  * was sent. */
 void metrics_count_request(struct metrics_shard *shard, enum route route, int code, enum reason reason, int model,
                            int64_t duration_ns);
+/* One prediction that was answered with its results: from its first byte until it was in the queue, and from its
+ * results until they were written as an answer, before it was sent. */
+void metrics_count_answer(struct metrics_shard *shard, int model, int64_t parse_ns, int64_t encode_ns);
 /* One job that reached the device: time it waited, from submission to its first batch. */
 void metrics_count_queue_delay(struct metrics_shard *shard, int model, int64_t delay_ns);
 /* One finished job: by how much it was done later (above 0) or earlier than admission expected. */
@@ -65,8 +70,9 @@ void metrics_count_estimate(struct metrics_shard *shard, int model, int64_t erro
 /* One batch that ran: its rows and how long it took on the device. */
 void metrics_count_batch(struct metrics_shard *shard, int model, uint32_t rows, int64_t compute_ns);
 void metrics_count_connection(struct metrics_shard *shard);
-/* Requests whose answer was worked out for nothing: late, or the client was gone. */
-void metrics_count_wasted_rows(struct metrics_shard *shard, uint32_t rows);
+/* A request whose answer was worked out for nothing, since it was late or the client was gone: its rows, and their
+ * share of the computing of their batch. */
+void metrics_count_wasted(struct metrics_shard *shard, uint32_t rows, int64_t compute_ns);
 
 /* Appends the whole page, `text/plain; version=0.0.4`. thread: any. */
 void metrics_render(struct metrics *metrics, const struct metrics_gauges *gauges, struct bytes *out);

@@ -88,6 +88,8 @@ static const char *with_more(struct page *page, int model, const char *more) {
 /* One histogram of every model, also before its first batch. */
 static void render_model_histogram(struct page *page, const char *name, const char *more, size_t offset,
                                    const double *bounds, int bound_count) {
+    struct histogram_texts texts;
+    histogram_write_texts(bounds, bound_count, &texts);
     for (int model = MODEL_FIRST; model < MODEL_COUNT; model++) {
         struct histogram_total total = {.bounds = bounds, .bound_count = bound_count};
         bool any = model != MODEL_OTHER;
@@ -101,19 +103,23 @@ static void render_model_histogram(struct page *page, const char *name, const ch
             histogram_collect((const struct histogram *)((const char *)counts + offset), &total);
         }
         if (any)
-            histogram_render(&total, name, with_more(page, model, more), page->out);
+            histogram_render(&total, &texts, name, with_more(page, model, more), page->out);
     }
 }
 
 static void render_counters(struct page *page) {
-    uint64_t connections = 0, wasted_rows = 0;
+    uint64_t connections = 0, wasted_rows = 0, wasted_ns = 0;
     for (int s = 0; s < page->metrics->shard_count; s++) {
         connections += atomic_load_explicit(&page->metrics->shards[s]->connections, memory_order_relaxed);
         wasted_rows += atomic_load_explicit(&page->metrics->shards[s]->wasted_rows, memory_order_relaxed);
+        wasted_ns += atomic_load_explicit(&page->metrics->shards[s]->wasted_ns, memory_order_relaxed);
     }
-    exposition_single(page->out, "weir_connections_total", "counter", "Connections accepted.", (double)connections);
+    exposition_single(page->out, "weir_accepted_connections_total", "counter", "Connections accepted.",
+                      (double)connections);
     exposition_single(page->out, "weir_wasted_rows_total", "counter",
                       "Rows computed for nothing: the answer was late, or its client gone.", (double)wasted_rows);
+    exposition_single(page->out, "weir_wasted_compute_seconds_total", "counter",
+                      "Computing of these rows: their share of their batch's time.", (double)wasted_ns * 1e-9);
     exposition_single(page->out, "weir_log_lines_dropped_total", "counter",
                       "Log lines lost because the sink was full or broken.", (double)log_dropped());
 }
@@ -122,6 +128,10 @@ static void render_gauges(const struct metrics_gauges *gauges, struct bytes *out
     exposition_single(out, "weir_ready", "gauge", "1 while the readiness route answers 200.", gauges->ready);
     exposition_single(out, "weir_config_last_reload_successful", "gauge", "0 after a reload that was refused.",
                       !gauges->reload_refused);
+    exposition_single(out, "weir_config_last_reload_success_timestamp_seconds", "gauge",
+                      "Unix time of the start, or of the last reload that applied.", gauges->configured_seconds);
+    exposition_single(out, "weir_device_fallback", "gauge", "1 if the CPU stands in for a GPU (device: auto).",
+                      gauges->device_fell_back);
     exposition_single(out, "weir_in_flight_requests", "gauge", "Requests that hold a slot of max_concurrency.",
                       (double)gauges->in_flight_requests);
     exposition_single(out, "weir_max_concurrency", "gauge", "Slots there are (max_concurrency).",
@@ -151,6 +161,8 @@ static void render_info(const struct metrics_gauges *gauges, struct bytes *out) 
     bytes_text(out, "\",description=\"");
     exposition_label(out, gauges->device_description);
     bytes_text(out, "\"} 1\n");
+    exposition_head(out, "weir_build_info", "gauge", "The version of this program.");
+    bytes_text(out, "weir_build_info{version=\"" WEIR_VERSION "\"} 1\n");
 }
 
 static void render_process(const struct metrics_gauges *gauges, struct bytes *out) {
@@ -163,6 +175,11 @@ static void render_process(const struct metrics_gauges *gauges, struct bytes *ou
     if (stats.resident_bytes >= 0)
         exposition_single(out, "process_resident_memory_bytes", "gauge", "Resident memory of the process.",
                           stats.resident_bytes);
+    if (stats.virtual_bytes >= 0)
+        exposition_single(out, "process_virtual_memory_bytes", "gauge", "Address space of the process.",
+                          stats.virtual_bytes);
+    if (stats.threads >= 0)
+        exposition_single(out, "weir_threads", "gauge", "Threads of the process.", stats.threads);
     if (stats.open_fds >= 0)
         exposition_single(out, "process_open_fds", "gauge", "Open file descriptors.", stats.open_fds);
     if (stats.max_fds >= 0)
@@ -183,6 +200,14 @@ void metrics_render(struct metrics *metrics, const struct metrics_gauges *gauges
             render_model_histogram(&page, "weir_request_duration_seconds", classes[group],
                                    offsetof(struct model_counts, duration) + (size_t)group * sizeof(struct histogram),
                                    metrics_duration_bounds, DURATION_BOUNDS);
+    exposition_head(out, "weir_parse_seconds", "histogram",
+                    "Time from the first byte of an answered prediction until it is in the queue.");
+    render_model_histogram(&page, "weir_parse_seconds", "", offsetof(struct model_counts, parse), metrics_delay_bounds,
+                           DELAY_BOUNDS);
+    exposition_head(out, "weir_encode_seconds", "histogram",
+                    "Time from the results of an answered prediction until they are written as its answer.");
+    render_model_histogram(&page, "weir_encode_seconds", "", offsetof(struct model_counts, encode),
+                           metrics_delay_bounds, DELAY_BOUNDS);
     exposition_head(out, "weir_queue_delay_seconds", "histogram", "Time from submission to the first batch.");
     render_model_histogram(&page, "weir_queue_delay_seconds", "", offsetof(struct model_counts, queue_delay),
                            metrics_delay_bounds, DELAY_BOUNDS);

@@ -61,14 +61,14 @@ struct request_counts {
 
 struct model_counts {
     _Atomic uint32_t era;
-    struct histogram duration[CLASS_COUNT], queue_delay, batch_rows, batch_compute, early, late;
+    struct histogram duration[CLASS_COUNT], parse, queue_delay, encode, batch_rows, batch_compute, early, late;
 };
 
 /* Large, and touched only where something was counted. */
 struct metrics_shard {
     struct metrics *metrics;
     _Atomic uint64_t connections;
-    _Atomic uint64_t wasted_rows;
+    _Atomic uint64_t wasted_rows, wasted_ns;
     struct model_counts models[MODEL_COUNT];
     struct request_counts requests[MODEL_COUNT][ROUTE_COUNT];
 };

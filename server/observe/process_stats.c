@@ -2,24 +2,40 @@
 
 #include <dirent.h>
 #include <fcntl.h>
+#include <stdbool.h>
 #include <stdio.h>
+#include <string.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
+static bool read_text(const char *path, char *text, size_t size) {
+    int fd = open(path, O_RDONLY | O_CLOEXEC);
+    ssize_t got = fd < 0 ? -1 : read(fd, text, size - 1);
+    if (fd >= 0)
+        close(fd);
+    text[got > 0 ? got : 0] = 0;
+    return got > 0;
+}
+
 /* /proc/self/statm, proc(5): pages in all, pages resident, ... */
-static double read_resident_bytes(void) {
+static void read_memory(struct process_stats *stats) {
     char text[128];
-    unsigned long long pages;
-    int fd = open("/proc/self/statm", O_RDONLY | O_CLOEXEC);
-    if (fd < 0)
-        return -1;
-    ssize_t size = read(fd, text, sizeof text - 1);
-    close(fd);
-    if (size <= 0)
-        return -1;
-    text[size] = 0;
-    return sscanf(text, "%*u %llu", &pages) == 1 ? (double)pages * (double)sysconf(_SC_PAGESIZE) : -1;
+    unsigned long long all, resident;
+    double page_bytes = (double)sysconf(_SC_PAGESIZE);
+    if (!read_text("/proc/self/statm", text, sizeof text) || sscanf(text, "%llu %llu", &all, &resident) != 2)
+        return;
+    stats->virtual_bytes = (double)all * page_bytes;
+    stats->resident_bytes = (double)resident * page_bytes;
+}
+
+/* /proc/self/stat, proc(5): the 20th field; the name, which may hold anything, ends with the last ')'. */
+static double count_threads(void) {
+    char text[1024];
+    long threads;
+    const char *behind = read_text("/proc/self/stat", text, sizeof text) ? strrchr(text, ')') : NULL;
+    static const char form[] = ") %*c %*d %*d %*d %*d %*d %*u %*u %*u %*u %*u %*u %*u %*d %*d %*d %*d %ld";
+    return behind && sscanf(behind, form, &threads) == 1 ? (double)threads : -1;
 }
 
 /* Since Linux 6.2 the size of /proc/self/fd is the number of open descriptors; before, it was 0 and they must be
@@ -40,8 +56,14 @@ static double count_fds(void) {
 }
 
 struct process_stats process_stats_read(void) {
-    struct process_stats stats = {.resident_bytes = read_resident_bytes(), .open_fds = count_fds(), -1, -1};
+    struct process_stats stats = {.resident_bytes = -1,
+                                  .virtual_bytes = -1,
+                                  .threads = count_threads(),
+                                  .open_fds = count_fds(),
+                                  .max_fds = -1,
+                                  .cpu_seconds = -1};
     struct rusage usage;
+    read_memory(&stats);
     if (getrusage(RUSAGE_SELF, &usage) == 0)
         stats.cpu_seconds = (double)(usage.ru_utime.tv_sec + usage.ru_stime.tv_sec) +
                             (double)(usage.ru_utime.tv_usec + usage.ru_stime.tv_usec) * 1e-6;

@@ -4,7 +4,8 @@
 
 /* A value that could not be read is -1, never 0. */
 struct process_stats {
-    double resident_bytes;
+    double resident_bytes, virtual_bytes;
+    double threads;
     double open_fds;
     double max_fds;
     double cpu_seconds; /* user and system, all threads */

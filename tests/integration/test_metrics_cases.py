@@ -2,6 +2,7 @@
 
 import math
 import random
+import signal
 import threading
 import time
 import unittest
@@ -132,7 +133,7 @@ class Small(ServerCase):
             self.assertTrue(math.isfinite(total) and total >= 0, name)
 
     def test_the_page_is_prometheus_text(self):
-        for headers in ((), [("Accept", "application/openmetrics-text")]):
+        for headers in ((), [("Accept", "text/plain, application/openmetrics-text;q=0.5")]):
             answer = self.server.request("GET", "/metrics", headers=headers)
             self.assertEqual(answer.status, 200)
             self.assertTrue(answer.headers["content-type"].startswith("text/plain; version=0.0.4"))
@@ -145,9 +146,66 @@ class Small(ServerCase):
                 typed.add(name)
         for name in (
             "weir_requests_total", "weir_request_duration_seconds", "weir_queue_delay_seconds", "weir_batch_rows",
-            "weir_in_flight_requests", "weir_device_info",
+            "weir_in_flight_requests", "weir_device_info", "weir_parse_seconds", "weir_encode_seconds", "weir_build_info",
+            "weir_wasted_compute_seconds_total", "weir_device_fallback", "weir_config_last_reload_success_timestamp_seconds",
+            "process_virtual_memory_bytes", "weir_threads",
         ):
             self.assertIn(name, typed)
+
+    def test_openmetrics_is_for_those_who_prefer_it(self):
+        self.assertEqual(self.server.predict([[1, 2, 3, 4]]).status, 200)
+        prometheus = "application/openmetrics-text;version=1.0.0,text/plain;version=0.0.4;q=0.5,*/*;q=0.1"
+        answer = self.server.request("GET", "/metrics", headers=[("Accept", prometheus)])
+        self.assertEqual(answer.headers["content-type"], "application/openmetrics-text; version=1.0.0; charset=utf-8")
+        page = answer.body.decode()
+        self.assertTrue(page.endswith("\n# EOF\n"))
+        kinds, last = {}, None
+        for line in page.splitlines()[:-1]:
+            if line.startswith("# TYPE "):
+                _, _, last, kind = line.split()
+                self.assertNotIn(last, kinds)
+                self.assertFalse(last.endswith("_total"), line)
+                kinds[last] = kind
+            elif not line.startswith("# HELP "):
+                name = line.split("{")[0].split(" ")[0]
+                suffixes = {"counter": ("_total",), "gauge": ("",), "histogram": ("_bucket", "_sum", "_count")}[kinds[last]]
+                self.assertIn(name, [last + suffix for suffix in suffixes], line)
+                for bound in Metrics.LABEL.findall(line):
+                    if bound[0] == "le" and bound[1] != "+Inf":
+                        self.assertEqual(repr(float(bound[1])), bound[1], line)  # canonical, as the specification asks
+        self.assertEqual(set(kinds), {name[:-6] if name.endswith("_total") else name for name in self.types()})
+
+    def types(self):
+        return [line.split()[2] for line in self.page().body.decode().splitlines() if line.startswith("# TYPE ")]
+
+    def test_a_scrape_is_not_counted_as_a_prediction(self):
+        before = self.server.metrics()
+        head = self.server.request("HEAD", "/metrics")
+        self.assertEqual((head.status, head.body), (200, b""))
+        self.assertGreater(int(head.headers["content-length"]), 1000)
+        after = self.server.metrics()
+        for name in ("weir_request_duration_seconds_count", "weir_parse_seconds_count", "weir_batch_rows_count"):
+            self.assertEqual(after.total(name), before.total(name), name)
+
+    def test_an_answer_is_in_each_stages_histogram_once(self):
+        before = self.server.metrics()
+        for _ in range(5):
+            self.assertEqual(self.server.predict([[1, 2, 3, 4]]).status, 200)
+        self.assertEqual(self.server.request("POST", "/predict", b"{").status, 400)
+        after = eventually(lambda: self.grown(before, 6), what="six requests to be counted")
+        for stage in ("parse", "queue_delay", "encode"):
+            name = "weir_%s_seconds" % stage
+            self.assertEqual(after.total(name + "_count") - before.total(name + "_count"), 5, name)
+        stages = sum(after.total("weir_%s_seconds_sum" % stage) - before.total("weir_%s_seconds_sum" % stage)
+                     for stage in ("parse", "queue_delay", "encode"))
+        whole = after.total("weir_request_duration_seconds_sum", **{"class": "2xx"}) - before.total(
+            "weir_request_duration_seconds_sum", **{"class": "2xx"})
+        self.assertTrue(0 < stages < whole, (stages, whole))
+
+    def grown(self, before, count):
+        page = self.server.metrics()
+        name = "weir_request_duration_seconds_count"
+        return page if page.total(name) - before.total(name) >= count else None
 
     def test_predictions_carry_model_and_version(self):
         self.assertEqual(self.server.predict([[1, 2, 3, 4]]).status, 200)
@@ -155,6 +213,43 @@ class Small(ServerCase):
         self.assertGreater(
             page.total("weir_requests_total", route="/predict", code=200, reason="ok", model="demo", version="1"), 0
         )
+
+
+class Reloaded(unittest.TestCase):
+    check_histograms = Small.check_histograms
+
+    def test_counts_go_on_across_a_reload_and_batches_of_one_row_are_valid(self):
+        config = "batch_size: 1\ntimeout_ms: %d\nqueue_delay_target_ms: 60000\n"
+        with Server(reference.demo(), config=config % 60000) as server:
+            for _ in range(3):
+                self.assertEqual(server.predict([[1, 2, 3, 4]] * 3).status, 200)
+            before = server.metrics()
+            self.assertEqual(before.total("weir_batch_rows_count"), 9)
+            with open(server.config_path, "w", encoding="utf-8") as file:
+                file.write(config % 50000)
+            server.send_signal(signal.SIGHUP)
+            server.wait_for("reloaded")
+            after = server.metrics()
+            self.check_histograms(after)
+            for key, value in before.items():
+                if key[0].endswith(("_total", "_count", "_sum", "_bucket")):
+                    self.assertGreaterEqual(after[key], value, key)
+            name = "weir_config_last_reload_success_timestamp_seconds"
+            self.assertGreaterEqual(after.total(name), int(before.total(name)))
+
+    def test_computing_for_nobody_is_counted_in_rows_and_in_seconds(self):
+        with Server(reference.wide(), batch_size=1024, timeout_ms=60000, queue_delay_target_ms=60000, admission="fifo") as server:
+            with server.client() as client:
+                body = reference.wide_rows(1024)
+                client.send(client.message("POST", "/predict", body, content_type="application/octet-stream"))
+                wait_busy(server)
+                client.reset()
+
+            def wasted():
+                return server.metrics().total("weir_wasted_rows_total") == 1024
+
+            eventually(wasted, 60, "1,024 rows computed for nothing")
+            self.assertGreater(server.metrics().total("weir_wasted_compute_seconds_total"), 0)
 
 
 class UnderLoad(unittest.TestCase):

@@ -65,7 +65,7 @@ static double sum_of(struct metrics *metrics, const char *prefix) {
 static void *scrape(void *argument) {
     double last = 0;
     while (!atomic_load(&stop)) {
-        double now = sum_of(argument, "weir_connections_total ");
+        double now = sum_of(argument, "weir_accepted_connections_total ");
         if (now < last)
             abort();
         last = now;
@@ -92,8 +92,9 @@ int main(void) {
     pthread_join(scraper, NULL);
     dup2(saved, STDERR_FILENO);
 
-    const char *const prefixes[] = {"weir_connections_total ", "weir_requests_total{", "weir_batch_rows_count{",
-                                    "weir_queue_delay_seconds_count{", "weir_request_duration_seconds_count{"};
+    const char *const prefixes[] = {"weir_accepted_connections_total ", "weir_requests_total{",
+                                    "weir_batch_rows_count{", "weir_queue_delay_seconds_count{",
+                                    "weir_request_duration_seconds_count{"};
     int wrong = 0;
     for (size_t i = 0; i < sizeof prefixes / sizeof *prefixes; i++) {
         double sum = sum_of(metrics, prefixes[i]);

@@ -130,6 +130,29 @@ Test(media, accept_chooses_between_the_two) {
     }
 }
 
+Test(media, openmetrics_is_for_those_who_prefer_it) {
+    static const struct {
+        const char *accept;
+        bool wants;
+    } rows[] = {
+        {"*/*", false},
+        {"text/plain", false},
+        {"", false},
+        {"application/openmetrics-text", true},
+        {"application/openmetrics-text;version=1.0.0,application/openmetrics-text;version=0.0.1;q=0.75,"
+         "text/plain;version=0.0.4;q=0.5,*/*;q=0.1",
+         true},
+        {"text/plain, application/openmetrics-text;q=0.9", false},
+        {"text/plain, application/openmetrics-text", false},
+        {"application/openmetrics-text;q=0", false},
+    };
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+        struct request request = request_with("Accept", rows[i].accept);
+        cr_assert_eq(media_wants_openmetrics(&request), rows[i].wants, "%s", rows[i].accept);
+    }
+    cr_assert_not(media_wants_openmetrics(&(struct request){.field_count = 0}));
+}
+
 Test(media, each_format_has_its_type) {
     cr_assert_str_eq(media_content_type(CODEC_JSON), "application/json");
     cr_assert_str_eq(media_content_type(CODEC_RAW), "application/octet-stream");

@@ -60,8 +60,10 @@ Test(histogram, prints_cumulative_buckets) {
     histogram_add(&histogram, 2);
     histogram_add(&histogram, 4);
     struct histogram_total total = collect(&histogram);
-    histogram_render(&total, "weir_x", "model=\"m\"", &out);
-    histogram_render(&total, "weir_y", "", &out);
+    struct histogram_texts texts;
+    histogram_write_texts(bounds, 3, &texts);
+    histogram_render(&total, &texts, "weir_x", "model=\"m\"", &out);
+    histogram_render(&total, &texts, "weir_y", "", &out);
     bytes_append(&out, "", 1);
     cr_assert_str_eq(out.data, "weir_x_bucket{model=\"m\",le=\"0.5\"} 1\n"
                                "weir_x_bucket{model=\"m\",le=\"1\"} 1\n"

@@ -27,6 +27,12 @@ Test(process_stats, touched_memory_is_resident) {
     cr_assert(before > 0 && after - before > 0.9 * (double)size);
 }
 
+Test(process_stats, address_space_and_threads_are_known) {
+    struct process_stats stats = process_stats_read();
+    cr_assert(stats.virtual_bytes >= stats.resident_bytes);
+    cr_assert(stats.threads >= 1 && stats.threads < 1000);
+}
+
 Test(process_stats, work_costs_cpu_time, .timeout = 20) {
     double before = process_stats_read().cpu_seconds;
     cr_assert(before >= 0);
