@@ -24,7 +24,7 @@ static enum weir_status check_directory(const char *directory, struct weir_error
 
 enum weir_status seal_write(const char *directory, uint64_t *bytes, struct weir_error *err) {
     uint64_t sum = 0;
-    const struct manifest_pace pace = {.context = &sum, .go_on = count};
+    const struct file_hash_pace pace = {.context = &sum, .go_on = count};
     enum weir_status status = check_directory(directory, err);
     if (status == WEIR_OK)
         status = manifest_seal(directory, &pace, err);
@@ -37,7 +37,7 @@ enum weir_status seal_write(const char *directory, uint64_t *bytes, struct weir_
 enum weir_status seal_check(const char *directory, uint64_t *bytes, struct weir_error *err) {
     uint64_t sum = 0;
     bool is_present = false;
-    const struct manifest_pace pace = {.context = &sum, .go_on = count};
+    const struct file_hash_pace pace = {.context = &sum, .go_on = count};
     enum weir_status status = manifest_verify(directory, &pace, &is_present, err);
     if (status == WEIR_OK && !is_present)
         status = weir_fail(err, WEIR_NOT_FOUND, "it is not sealed: there is no manifest.sha256");

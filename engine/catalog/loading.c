@@ -21,8 +21,7 @@ enum {
     RETRY_MOST_S = 300 /* what may have failed for other reasons than the files */
 };
 
-/* Rests after each piece that was read, once something serves. */
-static bool go_on(void *context, size_t bytes) {
+bool loading_go_on(void *context, size_t bytes) {
     struct catalog *catalog = context;
     (void)bytes;
     if (catalog->looked)
@@ -35,7 +34,7 @@ static void read_ahead(struct catalog *catalog, const char *path) {
     int fd = open(path, O_RDONLY | O_CLOEXEC);
     char *piece = malloc(PIECE_BYTES);
     ssize_t n = 1;
-    while (fd >= 0 && piece && n > 0 && (n = read(fd, piece, PIECE_BYTES)) > 0 && go_on(catalog, (size_t)n))
+    while (fd >= 0 && piece && n > 0 && (n = read(fd, piece, PIECE_BYTES)) > 0 && loading_go_on(catalog, (size_t)n))
         continue;
     free(piece);
     if (fd >= 0)
@@ -148,7 +147,7 @@ struct loaded {
 
 static enum weir_status check_files(struct catalog *catalog, const struct catalog_model *model,
                                     const struct entry *entry, const char *directory, struct weir_error *err) {
-    struct manifest_pace pace = {.context = catalog, .go_on = go_on};
+    struct file_hash_pace pace = {.context = catalog, .go_on = loading_go_on};
     bool is_sealed = false;
     enum weir_status status = plan_memory(entry, err);
     if (status == WEIR_OK && !model->is_loose) {

@@ -120,6 +120,9 @@ void scan_release(struct catalog_model *model);
 enum weir_status loading_run(struct catalog *catalog, struct catalog_model *model, struct entry *entry,
                              struct weir_error *err) WEIR_CHECKED;
 /* Runs a job of which only version, dims, inputs and outputs are set, when a device has time for it, and waits for it.
+/* Rests after each piece that was read of a file, once something serves; false: the catalog is being stopped. context:
+ * the catalog. */
+bool loading_go_on(void *context, size_t bytes);
  * thread: loader. */
 struct job;
 enum weir_status loading_run_job(struct catalog *catalog, struct job *job, struct weir_error *err) WEIR_CHECKED;

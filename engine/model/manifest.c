@@ -4,7 +4,6 @@
 #include <fcntl.h>
 #include <inttypes.h>
 #include <linux/openat2.h>
-#include <openssl/evp.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -17,9 +16,9 @@
 #include "engine/model/manifest_text.h"
 
 enum {
-    MOST_BYTES = 4 << 20,  /* of a manifest */
-    PIECE_BYTES = 1 << 20, /* that are read at a time */
+    MOST_BYTES = 4 << 20, /* of a manifest */
 };
+_Static_assert((int)MANIFEST_HASH_BYTES == (int)FILE_HASH_BYTES, "a manifest has the hashes of files");
 
 static enum weir_status no_memory(struct weir_error *err) {
     return weir_fail(err, WEIR_NO_MEMORY, "no memory for a manifest");
@@ -53,48 +52,6 @@ static enum weir_status open_directory(const char *path, int *out, struct weir_e
     if (*out >= 0)
         return WEIR_OK;
     return weir_fail(err, errno == ENOENT || errno == ENOTDIR ? WEIR_NOT_FOUND : WEIR_IO, "%s", strerror(errno));
-}
-
-/* ---- hashes ---- */
-
-/* What hashing needs, taken once for all files. */
-struct hasher {
-    EVP_MD_CTX *context;
-    unsigned char *piece;
-    const struct manifest_pace *pace;
-};
-
-static enum weir_status open_hasher(struct hasher *hasher, const struct manifest_pace *pace, struct weir_error *err) {
-    *hasher = (struct hasher){.context = EVP_MD_CTX_new(), .piece = malloc(PIECE_BYTES), .pace = pace};
-    return hasher->context && hasher->piece ? WEIR_OK : no_memory(err);
-}
-
-static void close_hasher(struct hasher *hasher) {
-    EVP_MD_CTX_free(hasher->context);
-    free(hasher->piece);
-}
-
-/* Reads the file to its end. *size: how many bytes that were. */
-static enum weir_status hash_file(const struct hasher *hasher, int file, unsigned char *hash, uint64_t *size,
-                                  struct weir_error *err) {
-    bool good = EVP_DigestInit_ex(hasher->context, EVP_sha256(), NULL) == 1;
-    *size = 0;
-    posix_fadvise(file, 0, 0, POSIX_FADV_SEQUENTIAL);
-    while (good) {
-        ssize_t n = read(file, hasher->piece, PIECE_BYTES);
-        if (n < 0 && errno == EINTR)
-            continue;
-        if (n < 0)
-            return weir_fail(err, WEIR_IO, "%s", strerror(errno));
-        if (n == 0)
-            break;
-        good = EVP_DigestUpdate(hasher->context, hasher->piece, (size_t)n) == 1;
-        *size += (uint64_t)n;
-        if (hasher->pace && !hasher->pace->go_on(hasher->pace->context, (size_t)n))
-            return weir_fail(err, WEIR_CANCELLED, "cancelled");
-    }
-    good = good && EVP_DigestFinal_ex(hasher->context, hash, NULL) == 1;
-    return good ? WEIR_OK : weir_fail(err, WEIR_INTERNAL, "libcrypto cannot compute SHA-256");
 }
 
 /* Reads the manifest in the directory. *present: there is one. */
@@ -145,7 +102,7 @@ static enum weir_status check_size(int directory, const struct manifest_entry *e
     return WEIR_OK;
 }
 
-static enum weir_status check_hash(int directory, const struct hasher *hasher, const struct manifest_entry *entry,
+static enum weir_status check_hash(int directory, const struct file_hash *hasher, const struct manifest_entry *entry,
                                    struct weir_error *err) {
     unsigned char hash[MANIFEST_HASH_BYTES];
     struct stat info;
@@ -154,7 +111,7 @@ static enum weir_status check_hash(int directory, const struct hasher *hasher, c
     enum weir_status status = open_beneath(directory, entry->path, &file, &info, err);
     if (status != WEIR_OK)
         return status;
-    status = hash_file(hasher, file, hash, &size, err);
+    status = file_hash_read(hasher, file, hash, &size, err);
     close(file);
     if (status == WEIR_IO)
         weir_fail_in(err, "%.300s", entry->path);
@@ -194,10 +151,10 @@ enum weir_status manifest_sizes(const char *directory, bool *present, struct wei
     return status;
 }
 
-enum weir_status manifest_verify(const char *directory, const struct manifest_pace *pace, bool *present,
+enum weir_status manifest_verify(const char *directory, const struct file_hash_pace *pace, bool *present,
                                  struct weir_error *err) {
     struct manifest_text manifest = {.count = 0};
-    struct hasher hasher = {.context = NULL};
+    struct file_hash hasher = {.context = NULL};
     struct file_visitor visitor = {.context = &manifest, .visit = visit_named};
     bool found = false;
     int opened;
@@ -210,10 +167,10 @@ enum weir_status manifest_verify(const char *directory, const struct manifest_pa
     if (status == WEIR_OK && found)
         status = file_walk(opened, &visitor, err);
     if (status == WEIR_OK && found)
-        status = open_hasher(&hasher, pace, err);
+        status = file_hash_open(&hasher, pace, err);
     for (size_t i = 0; i < manifest.count && status == WEIR_OK; i++)
         status = check_hash(opened, &hasher, &manifest.entries[i], err);
-    close_hasher(&hasher);
+    file_hash_close(&hasher);
     close(opened);
     manifest_text_release(&manifest);
     if (status == WEIR_OK)
@@ -233,10 +190,10 @@ static enum weir_status visit_sealed(void *context, const char *path, const stru
     return manifest_text_add(context, path, strlen(path)) ? WEIR_OK : no_memory(err);
 }
 
-static enum weir_status hash_all(int directory, struct manifest_text *manifest, const struct manifest_pace *pace,
+static enum weir_status hash_all(int directory, struct manifest_text *manifest, const struct file_hash_pace *pace,
                                  struct weir_error *err) {
-    struct hasher hasher;
-    enum weir_status status = open_hasher(&hasher, pace, err);
+    struct file_hash hasher;
+    enum weir_status status = file_hash_open(&hasher, pace, err);
     for (size_t i = 0; i < manifest->count && status == WEIR_OK; i++) {
         struct manifest_entry *entry = &manifest->entries[i];
         struct stat info;
@@ -244,12 +201,12 @@ static enum weir_status hash_all(int directory, struct manifest_text *manifest, 
         status = open_beneath(directory, entry->path, &file, &info, err);
         if (status != WEIR_OK)
             break;
-        status = hash_file(&hasher, file, entry->hash, &entry->size, err);
+        status = file_hash_read(&hasher, file, entry->hash, &entry->size, err);
         close(file);
         if (status == WEIR_IO)
             weir_fail_in(err, "%.300s", entry->path);
     }
-    close_hasher(&hasher);
+    file_hash_close(&hasher);
     return status;
 }
 
@@ -273,7 +230,7 @@ static bool write_file(int directory, const struct manifest_text *manifest) {
     return good;
 }
 
-enum weir_status manifest_seal(const char *directory, const struct manifest_pace *pace, struct weir_error *err) {
+enum weir_status manifest_seal(const char *directory, const struct file_hash_pace *pace, struct weir_error *err) {
     struct manifest_text manifest = {.has_sizes = true};
     struct file_visitor visitor = {.context = &manifest, .visit = visit_sealed};
     int opened;

@@ -13,13 +13,8 @@
 #include <stdbool.h>
 #include <stddef.h>
 
+#include "engine/model/file_hash.h"
 #include "engine/status.h"
-
-/* Called after each piece that was read, to rest so that others get the disk, or to stop. */
-struct manifest_pace {
-    void *context;
-    bool (*go_on)(void *context, size_t bytes); /* false: CANCELLED */
-};
 
 /* Compares the files' sizes alone. *present: there is a manifest; without one it is OK. Errors: NOT_READY ("incomplete:
  * samples/x.npy has 12 of 345 bytes", "... is missing", a manifest that ends early), INVALID (a faulty line, a path
@@ -30,13 +25,13 @@ enum weir_status manifest_sizes(const char *directory, bool *present, struct wei
 /* Compares sizes and SHA-256 of all files. Errors: those of manifest_sizes, NOT_READY (a file has another hash),
  * INVALID (a file that the manifest does not name; hidden ones and those whose names begin with README need not be
  * named), CANCELLED. pace may be NULL. thread: loader. */
-enum weir_status manifest_verify(const char *directory, const struct manifest_pace *pace, bool *present,
+enum weir_status manifest_verify(const char *directory, const struct file_hash_pace *pace, bool *present,
                                  struct weir_error *err) WEIR_CHECKED;
 
 /* Writes the manifest of what lies in the directory, hidden files and READMEs left out: under another name first, so
  * that nobody sees half of it, and kept through a loss of power. Errors: INVALID (no files; a name that cannot stand in
  * a line; a link that leads out of the directory), NOT_FOUND, TOO_LARGE, IO, NO_MEMORY, CANCELLED. */
-enum weir_status manifest_seal(const char *directory, const struct manifest_pace *pace,
+enum weir_status manifest_seal(const char *directory, const struct file_hash_pace *pace,
                                struct weir_error *err) WEIR_CHECKED;
 
 #endif

@@ -78,6 +78,17 @@ Test(content, every_file_counts_with_its_name) {
     cr_assert(same("1/model.onnx", "2/model.onnx"));
 }
 
+Test(content, of_a_loose_file_what_lies_beside_it_does_not_count) {
+    put("1/model.onnx", "x", 1);
+    put("2/model.onnx", "x", 1);
+    put("2/weights", "abc", 3);
+    cr_assert_not(same("1/model.onnx", "2/model.onnx"));
+    model.is_loose = true;
+    cr_assert(same("1/model.onnx", "2/model.onnx"));
+    put("2/other.onnx", "x", 1);
+    cr_assert_not(same("1/model.onnx", "2/other.onnx"), "another name");
+}
+
 Test(content, what_cannot_be_read_stays_unknown) {
     struct entry entry = {.path = "/nowhere/model.onnx"};
     content_read(&catalog, &model, &entry);

@@ -163,7 +163,7 @@ static bool count_pieces(void *context, size_t bytes) {
 Test(manifest, whoever_sets_the_pace_sees_each_piece_and_can_stop) {
     int pieces = 100;
     bool present;
-    struct manifest_pace pace = {.context = &pieces, .go_on = count_pieces};
+    struct file_hash_pace pace = {.context = &pieces, .go_on = count_pieces};
     shell("truncate -s 2500000 v1/model.onnx");
     cr_assert_eq(manifest_seal("v1", &pace, &error), WEIR_OK, "%s", error.text);
     cr_assert_eq(pieces, 96);
