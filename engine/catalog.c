@@ -9,6 +9,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "engine/catalog/timing.h"
 #include "engine/catalog/parts.h"
 #include "engine/clock.h"
 #include "engine/engine.h"
@@ -106,6 +107,8 @@ enum weir_status catalog_open(const struct catalog_options *options, struct cata
     else
         catalog_close(catalog);
     return status;
+        if (catalog->looked) /* the first look is to be short */
+            timing_catch_up(catalog, model);
 }
 
 /* Looks at all models. Returns the first one's status that has versions of which none serves. */

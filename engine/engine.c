@@ -3,7 +3,6 @@
 #include <pthread.h>
 #include <stdatomic.h>
 #include <stdlib.h>
-#include <string.h>
 
 #include "engine/batch/batcher.h"
 #include "engine/batch/executor.h"
@@ -204,9 +203,7 @@ const char *engine_report(const struct version *version, int device) {
 
 struct engine_costs engine_costs(struct engine *engine, struct version *version) {
     struct cost_model model = batcher_costs(engine->batcher, version, 0);
-    struct engine_costs costs = {.deviation_ns = model.deviation_ns, .largest = (uint32_t)model.largest};
-    _Static_assert(sizeof costs.quickest_ns == sizeof model.quickest_ns, "engine_costs has all points");
-    memcpy(costs.quickest_ns, model.quickest_ns, sizeof costs.quickest_ns);
+    struct engine_costs costs = {.deviation_ns = model.deviation_ns};
     cost_model_line(&model, &costs.base_ns, &costs.row_ns);
     return costs;
 }

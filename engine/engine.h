@@ -49,8 +49,6 @@ void engine_reap(struct engine *engine);
 /* What batches of a version take: t(rows) = base + per_row * rows, and by how much that is wrong on average. */
 struct engine_costs {
     double base_ns, row_ns, deviation_ns;
-    int64_t quickest_ns[3]; /* that batches of one row, half the largest, and the largest ever took; 0: none ran */
-    uint32_t largest;       /* rows of the largest batch */
 };
 struct engine_costs engine_costs(struct engine *engine, struct version *version);
 

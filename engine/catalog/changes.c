@@ -234,9 +234,9 @@ static enum weir_status start(struct catalog *catalog, struct catalog_model *mod
         status = loading_prove(catalog, model, entry, &order->error);
     if (status == WEIR_OK && entry->on_disk)
         content_read(catalog, model, entry); /* should the rollout reject it */
-    if (status == WEIR_OK)
-        timing_run(catalog, model->stable->version, entry->version);
+    double ratio = status == WEIR_OK ? timing_of(catalog, model, entry, &plan) : 0;
     pthread_mutex_lock(&catalog->changing);
+    model->timed_ratio = ratio;
     if (status == WEIR_OK && !model->is_starting)
         status = weir_fail(&order->error, WEIR_CONFLICT, "a rollback came before the rollout of %s began", model->name);
     model->is_starting = false;
@@ -406,7 +406,7 @@ static void gather(struct catalog *catalog, struct catalog_model *model, struct 
     struct engine_costs candidate = engine_costs(catalog->options.engine, model->candidate->version);
     out->stable_compute_ns = (int64_t)(stable.base_ns + stable.row_ns);
     out->candidate_compute_ns = (int64_t)(candidate.base_ns + candidate.row_ns);
-    out->quickest_ratio = timing_ratio(&stable, &candidate);
+    out->quickest_ratio = model->timed_ratio > 0 ? model->timed_ratio : 0;
 }
 
 static void tick(struct catalog *catalog, struct catalog_model *model) {

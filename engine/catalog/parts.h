@@ -38,6 +38,7 @@ struct catalog_model {
     struct entry *stable, *candidate;
     struct route route;
     struct rollout *rollout;
+    double timed_ratio;    /* by timing.h; 0: to be found out; guarded by changing */
     atomic_bool is_unkept; /* what has happened is not on the disk yet */
     bool is_starting;      /* a rollout is about to begin, unless a rollback takes this away; guarded by changing */
     struct rollout_decision decision; /* of the last tick */
@@ -119,10 +120,10 @@ void scan_release(struct catalog_model *model);
  * what it had, and says why. thread: loader, without locks. */
 enum weir_status loading_run(struct catalog *catalog, struct catalog_model *model, struct entry *entry,
                              struct weir_error *err) WEIR_CHECKED;
-/* Runs a job of which only version, dims, inputs and outputs are set, when a device has time for it, and waits for it.
 /* Rests after each piece that was read of a file, once something serves; false: the catalog is being stopped. context:
  * the catalog. */
 bool loading_go_on(void *context, size_t bytes);
+/* Runs a job of which only version, dims, inputs and outputs are set, when a device has time for it, and waits for it.
  * thread: loader. */
 struct job;
 enum weir_status loading_run_job(struct catalog *catalog, struct job *job, struct weir_error *err) WEIR_CHECKED;

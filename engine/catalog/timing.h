@@ -5,12 +5,20 @@
 #include "engine/catalog/parts.h"
 #include "engine/engine.h"
 
-/* Runs rows of zeros through both versions in turn, so that the quickest batches of each (engine_costs) are of the same
- * moments, and both were warm. Sizes that are free are not timed. thread: loader. */
-void timing_run(struct catalog *catalog, struct version *stable, struct version *candidate);
+/* Runs rows of zeros through both versions in turn, so that both are warm and meet the same moments. Returns how many
+ * times as long as stable's the candidate's quickest batch takes, of one row or, where it is short, of half a batch,
+ * whichever is worse; 0: not known, as where sizes are free or a run failed. Takes about half a second at most, or as
+ * long as one batch of each. thread: loader, without locks. */
+double timing_run(struct catalog *catalog, struct version *stable, struct version *candidate);
 
-/* How much longer than stable's the candidate's quickest batches of the same rows took: the middle one of the ratios at
- * one row, half the largest batch and the largest; the lesser of two; 0 if there is none. */
-double timing_ratio(const struct engine_costs *stable, const struct engine_costs *candidate);
+/* The same for a rollout of the entry, which is loaded, beside stable; TIMING_NEVER where its plan does not check the
+ * compute time. thread: loader, without locks. */
+enum { TIMING_NEVER = -1 };
+double timing_of(struct catalog *catalog, const struct catalog_model *model, const struct entry *entry,
+                 const struct rollout_plan *plan);
+
+/* Times a candidate that has not been timed, once: one whose rollout goes on after a restart. thread: loader, without
+ * locks. */
+void timing_catch_up(struct catalog *catalog, struct catalog_model *model);
 
 #endif

@@ -53,18 +53,9 @@ static void seed(struct cost_model *model, uint32_t rows, double took_ns) {
     model->deviation_ns = 0.05 * took_ns;
 }
 
-static void note_quickest(struct cost_model *model, uint32_t rows, int64_t took_ns) {
-    const uint32_t largest = (uint32_t)model->largest, half = largest / 2 > 0 ? largest / 2 : 1;
-    const uint32_t points[COST_MODEL_POINTS] = {1, half, largest};
-    for (int i = 0; i < COST_MODEL_POINTS; i++)
-        if (rows == points[i] && (model->quickest_ns[i] == 0 || took_ns < model->quickest_ns[i]))
-            model->quickest_ns[i] = took_ns;
-}
-
 void cost_model_learn(struct cost_model *model, uint32_t rows, int64_t took_ns) {
     if (rows == 0 || took_ns <= 0)
         return;
-    note_quickest(model, rows, took_ns);
     if (model->samples < SEEDS) {
         seed(model, rows, (double)took_ns);
         model->samples++;

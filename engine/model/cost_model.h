@@ -7,16 +7,12 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-/* Batches whose quickest run is remembered: of one row, half the largest, the largest. */
-enum { COST_MODEL_POINTS = 3 };
-
 struct cost_model {
     double middle_ns;    /* of a batch of half the largest */
     double slope_ns;     /* what the largest costs beyond that */
     double largest;      /* rows of the largest batch */
     double deviation_ns; /* mean absolute error of late */
     uint64_t samples;
-    int64_t quickest_ns[COST_MODEL_POINTS]; /* 0: none yet */
 };
 
 void cost_model_init(struct cost_model *model, uint32_t largest_batch);

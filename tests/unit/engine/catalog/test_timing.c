@@ -1,9 +1,13 @@
 #include "engine/catalog/timing.h"
 
 #include <criterion/criterion.h>
+#include <sched.h>
+#include <stdio.h>
+#include <sys/stat.h>
 
 #include "tests/fakes/catalog_case.h"
 #include "tests/fakes/model_files.h"
+#include "tests/fakes/temp_dir.h"
 
 static struct catalog_case test;
 
@@ -21,32 +25,46 @@ static void teardown(void) {
 
 TestSuite(timing, .init = setup, .fini = teardown);
 
-Test(timing, both_versions_run_in_turn_and_their_quickest_batches_are_known) {
-    struct version *versions[2] = {scan_find(&test.catalog->models[0], 1)->version,
-                                   scan_find(&test.catalog->models[0], 2)->version};
-    struct engine_costs before[2], after;
-    for (int i = 0; i < 2; i++)
-        before[i] = engine_costs(test.engine, versions[i]);
-    timing_run(test.catalog, versions[0], versions[1]);
-    for (int i = 0; i < 2; i++) {
-        after = engine_costs(test.engine, versions[i]);
-        for (int point = 0; point < 3; point++) {
-            cr_assert_gt(after.quickest_ns[point], 0);
-            cr_assert_leq(after.quickest_ns[point], before[i].quickest_ns[point]);
-        }
-    }
+static double timed(uint64_t stable, uint64_t candidate) {
+    const struct catalog_model *model = &test.catalog->models[0];
+    return timing_run(test.catalog, scan_find(model, stable)->version, scan_find(model, candidate)->version);
+}
+
+Test(timing, versions_that_do_the_same_take_about_as_long) {
+    double ratio = timed(1, 2);
+    cr_assert(ratio > 0.1 && ratio < 10, "%g", ratio);
+    cr_assert_gt(timed(1, 1), 0);
     cr_assert_not(atomic_load(&test.catalog->loading));
 }
 
-static double ratio(struct engine_costs stable, struct engine_costs candidate) {
-    return timing_ratio(&stable, &candidate);
+/* The ratio, once it is found out, of a rollout that goes on after a restart. */
+static double after_a_restart(double max_compute_ratio) {
+    static char state_dir[128];
+    double ratio = 0;
+    snprintf(state_dir, sizeof state_dir, "%s", temp_dir_at(".state"));
+    cr_assert_eq(mkdir(state_dir, 0755), 0);
+    catalog_case_close(&test);
+    test.state_dir = state_dir;
+    cr_assert_eq(catalog_case_open(&test), WEIR_OK, "%s", test.why.text);
+    test.order.rollout.max_compute_ratio = max_compute_ratio;
+    snprintf(test.order.rollout.steps, sizeof test.order.rollout.steps, "10%% for 1h");
+    cr_assert_eq(catalog_case_order(&test, CATALOG_START, 1), WEIR_OK, "%s", test.order.error.text);
+    catalog_case_close(&test);
+    cr_assert_eq(catalog_case_open(&test), WEIR_OK, "%s", test.why.text);
+    while (ratio == 0) {
+        sched_yield();
+        pthread_mutex_lock(&test.catalog->changing);
+        ratio = test.catalog->models[0].timed_ratio;
+        pthread_mutex_unlock(&test.catalog->changing);
+    }
+    return ratio;
 }
 
-Test(timing_ratio, the_middle_one_counts_and_only_batches_of_the_same_rows) {
-    const struct engine_costs stable = {.quickest_ns = {100, 100, 100}, .largest = 32};
-    cr_assert_eq(ratio(stable, (struct engine_costs){.quickest_ns = {400, 100, 200}, .largest = 32}), 2);
-    cr_assert_eq(ratio(stable, (struct engine_costs){.quickest_ns = {400, 300, 0}, .largest = 32}), 3);
-    cr_assert_eq(ratio(stable, (struct engine_costs){.quickest_ns = {400, 100, 100}, .largest = 16}), 4);
-    cr_assert_eq(ratio(stable, (struct engine_costs){.quickest_ns = {0, 100, 100}, .largest = 16}), 0);
-    cr_assert_eq(ratio((struct engine_costs){.largest = 32}, stable), 0);
+Test(timing, a_candidate_whose_rollout_goes_on_after_a_restart_is_timed_too) {
+    double ratio = after_a_restart(1000);
+    cr_assert(ratio > 0.1 && ratio < 10, "%g", ratio);
+}
+
+Test(timing, what_no_check_asks_for_is_not_timed) {
+    cr_assert_eq(after_a_restart(-1), TIMING_NEVER);
 }
