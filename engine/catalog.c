@@ -6,11 +6,10 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/file.h>
-#include <time.h>
 #include <unistd.h>
 
-#include "engine/catalog/timing.h"
 #include "engine/catalog/parts.h"
+#include "engine/catalog/timing.h"
 #include "engine/clock.h"
 #include "engine/engine.h"
 #include "engine/thread.h"
@@ -28,16 +27,11 @@ void catalog_let_go(struct catalog *catalog, struct version *version) {
     engine_release(version);
 }
 
-/* Called with the lock. */
-static void wait_until(struct catalog *catalog, pthread_cond_t *wakes, int64_t at_ns) {
-    struct timespec at = {.tv_sec = at_ns / CLOCK_NS_PER_S, .tv_nsec = at_ns % CLOCK_NS_PER_S};
-    pthread_cond_timedwait(wakes, &catalog->lock, &at);
-}
-
 bool catalog_rest(struct catalog *catalog) {
     pthread_mutex_lock(&catalog->lock);
     if (!catalog->stopping)
-        wait_until(catalog, &catalog->loader_wakes, clock_now_ns() + scan_rest_ns(catalog) / REST_PARTS);
+        (void)clock_cond_wait(&catalog->loader_wakes, &catalog->lock,
+                              clock_now_ns() + scan_rest_ns(catalog) / REST_PARTS);
     pthread_mutex_unlock(&catalog->lock);
     return !catalog->stopping;
 }
@@ -74,12 +68,8 @@ enum weir_status catalog_open(const struct catalog_options *options, struct cata
     struct catalog *catalog = calloc(1, sizeof *catalog);
     if (!catalog)
         return weir_fail(err, WEIR_NO_MEMORY, "no memory for the models");
-    pthread_condattr_t attributes;
-    pthread_condattr_init(&attributes);
-    pthread_condattr_setclock(&attributes, CLOCK_MONOTONIC);
-    pthread_cond_init(&catalog->loader_wakes, &attributes);
-    pthread_cond_init(&catalog->rollout_wakes, &attributes);
-    pthread_condattr_destroy(&attributes);
+    clock_cond_init(&catalog->loader_wakes);
+    clock_cond_init(&catalog->rollout_wakes);
     pthread_mutex_init(&catalog->changing, NULL);
     pthread_mutex_init(&catalog->lock, NULL);
     pthread_mutex_init(&catalog->comparing, NULL);
@@ -107,8 +97,6 @@ enum weir_status catalog_open(const struct catalog_options *options, struct cata
     else
         catalog_close(catalog);
     return status;
-        if (catalog->looked) /* the first look is to be short */
-            timing_catch_up(catalog, model);
 }
 
 /* Looks at all models. Returns the first one's status that has versions of which none serves. */
@@ -119,6 +107,8 @@ static enum weir_status look(struct catalog *catalog, struct weir_error *err) {
         struct weir_error why;
         struct catalog_model *model = &catalog->models[i];
         enum weir_status looked = scan_model(catalog, model, &why);
+        if (catalog->looked) /* the first look is to be short */
+            timing_catch_up(catalog, model);
         any_serves |= model->stable != NULL;
         if (looked != WEIR_OK && status == WEIR_OK && !model->stable)
             status = weir_fail(err, looked, "%s", why.text);
@@ -158,7 +148,7 @@ static enum work wait_for_work(struct catalog *catalog) {
             catalog->reap_now = false;
             return WORK_REAP;
         }
-        wait_until(catalog, &catalog->loader_wakes, catalog->next_look_ns);
+        (void)clock_cond_wait(&catalog->loader_wakes, &catalog->lock, catalog->next_look_ns);
     }
 }
 
@@ -213,15 +203,15 @@ static void *move_rollouts(void *context) {
             copies_compare(catalog);
             bool any = changes_tick(catalog);
             last_ns = clock_now_ns();
-            next_ns = last_ns + (any || was_on ? TICK_MS * INT64_C(1000000) : CLOCK_NS_PER_S);
+            next_ns = last_ns + (any || was_on ? TICK_MS * (int64_t)CLOCK_NS_PER_MS : CLOCK_NS_PER_S);
             was_on = any; /* copies may still be under way */
         }
         pthread_mutex_lock(&catalog->lock);
         if (!catalog->stopping && !catalog->quick)
-            wait_until(catalog, &catalog->rollout_wakes, next_ns);
+            (void)clock_cond_wait(&catalog->rollout_wakes, &catalog->lock, next_ns);
         /* If it was woken, a rollout may have begun, or a candidate's answer was bad. */
-        int64_t soon_ns = atomic_load(&catalog->alarmed) ? last_ns + ALARM_TICK_MS * INT64_C(1000000)
-                                                         : clock_now_ns() + TICK_MS * INT64_C(1000000);
+        int64_t soon_ns = atomic_load(&catalog->alarmed) ? last_ns + ALARM_TICK_MS * (int64_t)CLOCK_NS_PER_MS
+                                                         : clock_now_ns() + TICK_MS * (int64_t)CLOCK_NS_PER_MS;
         next_ns = soon_ns < next_ns ? soon_ns : next_ns;
         bool has_order = catalog->quick != NULL && !catalog->stopping;
         pthread_mutex_unlock(&catalog->lock);

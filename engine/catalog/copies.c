@@ -33,7 +33,7 @@ void catalog_compare(struct catalog *catalog, struct catalog_copy *copy) {
     const struct signature *signature = engine_describe(copy->choice.other).signature;
     copy->catalog = catalog;
     job->version = copy->choice.other;
-    job->deadline_ns = clock_now_ns() + COPY_LASTS_MS * INT64_C(1000000);
+    job->deadline_ns = clock_now_ns() + COPY_LASTS_MS * (int64_t)CLOCK_NS_PER_MS;
     job->priority = JOB_LOW;
     job->done = copy_done;
     job->owner = copy;

@@ -72,7 +72,8 @@ enum weir_status loading_run_job(struct catalog *catalog, struct job *job, struc
     job->deadline_ns = INT64_MAX;
     job->done = job_done;
     job->owner = &waiter;
-    enum weir_status status = engine_submit_spare(engine, job, clock_now_ns() + JOIN_MS * INT64_C(1000000), err);
+    enum weir_status status =
+        engine_submit_spare(engine, job, clock_now_ns() + JOIN_MS * (int64_t)CLOCK_NS_PER_MS, err);
     if (status != WEIR_OK)
         return status;
     engine_flush(engine);
@@ -143,6 +144,7 @@ struct loaded {
     struct version *version;
     struct samples *samples;
     struct self_test_report report;
+    bool was_told; /* the listener knows of it */
 };
 
 static enum weir_status check_files(struct catalog *catalog, const struct catalog_model *model,
@@ -177,6 +179,7 @@ static enum weir_status make(struct catalog *catalog, const struct catalog_model
     if (status == WEIR_OK) {
         if (listener->loaded)
             engine_set_tag(out->version, listener->loaded(listener->context, out->version));
+        out->was_told = true;
         status = prove(catalog, out->version, out->samples, &out->report, err);
         if (status != WEIR_OK)
             weir_fail_in(err, "%s", entry->path);
@@ -265,7 +268,7 @@ enum weir_status loading_run(struct catalog *catalog, struct catalog_model *mode
         return WEIR_OK;
     }
     samples_destroy(loaded.samples);
-    if (entry->version)
+    if (entry->version || !loaded.was_told)
         engine_release(loaded.version); /* what the entry keeps counts under the same tag */
     else
         catalog_let_go(catalog, loaded.version);

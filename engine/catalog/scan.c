@@ -302,11 +302,14 @@ static void load_wanted(struct catalog *catalog, struct catalog_model *model, bo
         struct weir_error why;
         if (!next || catalog->stopping)
             return;
-        if (is_anew || is_candidate)
+        if (is_anew)
             content_read(catalog, model, next);
         if (is_anew && was_rejected(catalog, model, next))
             continue; /* copied anew, but the same */
-        if (loading_run(catalog, model, next, &why) != WEIR_OK)
+        enum weir_status status = loading_run(catalog, model, next, &why);
+        if (is_candidate)
+            content_read(catalog, model, next); /* should its rollout reject it */
+        if (status != WEIR_OK)
             continue; /* the entry says why */
         pthread_mutex_lock(&catalog->changing);
         state_choose(catalog, model); /* at once: others may take long to load */

@@ -65,17 +65,17 @@ void state_identity(const struct entry *entry, char text[ROLLOUT_FILE_IDENTITY +
 
 bool state_is_rejected(struct catalog *catalog, const struct catalog_model *model, const struct entry *entry) {
     char identity[ROLLOUT_FILE_IDENTITY + 1];
-    const struct rollout_state *state = state_of(catalog, model);
+    if (!state_has_note(catalog, model, entry->number))
+        return false;
     state_identity(entry, identity);
-    return state && rollout_file_find_rejected(state, entry->number, identity);
+    return rollout_file_find_rejected(state_of(catalog, model), entry->number, identity);
 }
 
 /* Notes for views what the file says. Called with the lock too. */
 static void note_for_views(struct catalog *catalog, struct catalog_model *model) {
     const struct rollout_state *state = state_of(catalog, model);
     for (size_t i = 0; i < model->entry_count; i++)
-        model->entries[i]->is_rejected =
-            state && state->rejected_count > 0 && state_is_rejected(catalog, model, model->entries[i]);
+        model->entries[i]->is_rejected = state_is_rejected(catalog, model, model->entries[i]);
     if (state && state->last_phase != ROLLOUT_NONE)
         snprintf(model->last, sizeof model->last, "version %" PRIu64 " %s%s%s", state->last_candidate,
                  state->last_phase == ROLLOUT_PROMOTED ? "was promoted" : "was rolled back",
