@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "engine/device/backend_cpu_builder.h"
+#include "engine/device/probe.h"
 #include "engine/graph/plan.h"
 
 /* Programs are kept up to either number; beyond both, the one that was not used for longest goes. */
@@ -286,19 +287,6 @@ enum weir_status backend_cpu_model_run(struct backend_model *model, struct weir_
 
 /* ---- strict: the same bits for every batch size, and in every place of a batch ---- */
 
-/* Something different in every element; integers are small, since they may be places in a table. */
-static void fill_elements(unsigned char *bytes, enum tensor_dtype dtype, size_t elements, uint32_t seed) {
-    uint32_t state = seed;
-    memset(bytes, 0, elements * tensor_dtype_bytes(dtype));
-    for (size_t at = 0; at < elements; at++) {
-        state = state * 1664525u + 1013904223u;
-        if (dtype == TENSOR_F32)
-            ((float *)(void *)bytes)[at] = (float)(state >> 8) * 0x1p-23f - 1.0f;
-        else if (dtype == TENSOR_U8 || dtype == TENSOR_BOOL)
-            bytes[at] = (unsigned char)(state >> 31);
-    }
-}
-
 /* Fills the batch with one row, again and again. */
 static void fill_rows(struct backend_model *model) {
     const struct signature *signature = plan_signature(model->plan);
@@ -310,7 +298,7 @@ static void fill_rows(struct backend_model *model) {
         size_t all = signature->inputs[buffer->index].batch_axis == 0 ? model->current->dims.rows : 1;
         size_t row_bytes = buffer->bytes / all;
         unsigned char *bytes = model->inputs.data[buffer->index];
-        fill_elements(bytes, buffer->dtype, buffer->elements / all, 5u + (uint32_t)buffer->index * 77u);
+        probe_fill(bytes, buffer->dtype, buffer->elements / all, 5u + (uint32_t)buffer->index * 77u);
         for (size_t row = 1; row < all; row++)
             memcpy(bytes + row * row_bytes, bytes, row_bytes);
     }
@@ -337,11 +325,15 @@ static bool has_same_rows(const struct backend_model *model, unsigned char *kept
     return same;
 }
 
-/* Bytes of all outputs, of which one row is kept. */
-static size_t output_bytes(const struct backend_model *model) {
+/* Bytes of one row of all outputs. */
+static size_t row_bytes(const struct backend_model *model) {
+    const struct signature *signature = plan_signature(model->plan);
+    const struct program *program = &model->current->program->source;
     size_t bytes = 0;
-    for (int i = 0; i < model->outputs.count; i++)
-        bytes += model->outputs.bytes[i];
+    for (int i = 0; i < program->buffer_count; i++)
+        if (program->buffers[i].place == PROGRAM_OUTPUT)
+            bytes += program->buffers[i].bytes /
+                     (signature->outputs[program->buffers[i].index].batch_axis == 0 ? model->current->dims.rows : 1);
     return bytes;
 }
 
@@ -357,7 +349,7 @@ static enum weir_status try_rows(struct backend_model *model, bool *same, struct
         if (dims.rows == 0 || dims.rows > model->max_rows)
             continue;
         status = backend_cpu_model_begin(model, &dims, err);
-        if (status == WEIR_OK && !kept && !(kept = malloc(output_bytes(model) + 1)))
+        if (status == WEIR_OK && !kept && !(kept = malloc(row_bytes(model) + 1)))
             status = weir_fail(err, WEIR_NO_MEMORY, "no memory to compare batches");
         if (status != WEIR_OK)
             break;
@@ -375,13 +367,17 @@ enum weir_status backend_cpu_model_prove_strict(struct backend_model *model, str
     bool same = false;
     for (size_t i = 0; i < sizeof multiples / sizeof *multiples && !same; i++) {
         uint32_t of = multiples[i], rows = of == 0 ? 0 : (model->max_rows + of - 1) / of * of;
-        if (i > 0 && rows == model->fixed_rows)
-            continue;
+        if ((i > 0 && rows == model->fixed_rows) || rows / 2 > model->max_rows)
+            continue; /* more than twice the rows is not worth it */
         model->fixed_rows = rows;
         enum weir_status status = try_rows(model, &same, err);
         if (status != WEIR_OK)
             return status;
     }
+    model->current = NULL;
+    for (size_t i = model->entry_count; i-- > 0 && model->fixed_rows > 0;)
+        if (model->entries[i].dims.rows != model->fixed_rows)
+            forget_entry(model, i);
     return same ? WEIR_OK
                 : weir_fail(err, WEIR_UNSUPPORTED,
                             "invariance strict: on this processor a row's bits depend on its place in the batch, which "

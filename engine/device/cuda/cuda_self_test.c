@@ -3,30 +3,10 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "engine/device/probe.h"
 #include "engine/graph/plan.h"
-#include "kernels/half.h"
 
 enum { PROBE_SEED = 5 };
-
-/* Fills one row, different for each seed. Integers stay 0, since they may be places in a table; bytes are 0 or 1. */
-static void fill_row(unsigned char *bytes, enum tensor_dtype dtype, size_t elements, uint32_t seed) {
-    uint32_t state = seed * 2654435761u + 77u;
-    memset(bytes, 0, elements * tensor_dtype_bytes(dtype));
-    for (size_t i = 0; i < elements; i++) {
-        state = state * 1664525u + 1013904223u;
-        float number = (float)(state >> 8) * 0x1p-23f - 1.0f;
-        double wide = number;
-        uint16_t half = dtype == TENSOR_F16 ? half_from_float(number) : half_bfloat16_from_float(number);
-        if (dtype == TENSOR_F32)
-            memcpy(bytes + i * sizeof number, &number, sizeof number);
-        else if (dtype == TENSOR_F64)
-            memcpy(bytes + i * sizeof wide, &wide, sizeof wide);
-        else if (dtype == TENSOR_F16 || dtype == TENSOR_BF16)
-            memcpy(bytes + i * sizeof half, &half, sizeof half);
-        else if (dtype == TENSOR_U8 || dtype == TENSOR_BOOL)
-            bytes[i] = (unsigned char)(state >> 31);
-    }
-}
 
 /* Runs a full batch in slot 0 whose row `at` is the probe; the others have their own numbers in each round. */
 static enum weir_status run(struct backend_model *model, const struct tensor_dims *dims, uint32_t at, uint32_t round,
@@ -43,8 +23,8 @@ static enum weir_status run(struct backend_model *model, const struct tensor_dim
         size_t row_bytes = buffer->bytes / all, elements = buffer->elements / all;
         unsigned char *bytes = cuda_model_input(model, 0, i);
         for (uint32_t row = 0; row < rows; row++)
-            fill_row(bytes + row * row_bytes, buffer->dtype, elements,
-                     !by_row || row == at ? PROBE_SEED : PROBE_SEED + 1 + row + round * dims->rows);
+            probe_fill(bytes + row * row_bytes, buffer->dtype, elements,
+                       !by_row || row == at ? PROBE_SEED : PROBE_SEED + 1 + row + round * dims->rows);
     }
     status = cuda_model_submit(model, 0, err);
     return status == WEIR_OK ? cuda_model_wait_loading(model, 0, err) : status;

@@ -1,5 +1,5 @@
-/* Waits of which nobody else notices when they do not end: those of the loader. A batch's wait is looked at by the
- * engine (engine_status) and may block. */
+/* Waits that end: of the loader, and where a program is made for new sizes. The wait for a batch itself is looked at by
+ * the engine (engine_status) and may block. */
 #ifndef WEIR_ENGINE_DEVICE_CUDA_CUDA_WAIT_H
 #define WEIR_ENGINE_DEVICE_CUDA_CUDA_WAIT_H
 

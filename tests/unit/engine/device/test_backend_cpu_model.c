@@ -138,6 +138,9 @@ Test(backend_cpu_model, strict_leaves_programs_alone_or_takes_one_number_of_rows
     load((struct backend_options){.invariance = BACKEND_STRICT});
     cr_assert_eq(backend_cpu_model_prove_strict(&model, &err), WEIR_OK, "%s", err.text);
     cr_assert(model.fixed_rows == 0 || model.fixed_rows == MAX_ROWS);
+    for (size_t i = 0; i < model.entry_count; i++)
+        cr_assert(model.fixed_rows == 0 || model.entries[i].dims.rows == model.fixed_rows,
+                  "programs that no batch has");
     model.fixed_rows = MAX_ROWS; /* what a machine does whose sums depend on the number of rows */
     cr_assert_float_eq(run(2, 3), expected(2, 3), 1e-3);
     cr_assert_eq(model.current->dims.rows, MAX_ROWS);
