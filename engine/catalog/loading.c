@@ -51,39 +51,49 @@ static enum weir_status plan_memory(const struct entry *entry, struct weir_error
                      entry->path, (unsigned long long)(needs >> 20), (unsigned long long)free_bytes >> 20);
 }
 
-/* Somebody who waits for a job. */
+/* Somebody who waits for jobs. */
 struct waiter {
     pthread_mutex_t lock;
     pthread_cond_t done;
-    bool is_done;
+    int left;
 };
 
-static void job_done(struct job *job) {
-    struct waiter *waiter = job->owner;
+static void finish(struct waiter *waiter, int jobs) {
     pthread_mutex_lock(&waiter->lock);
-    waiter->is_done = true;
-    pthread_cond_signal(&waiter->done);
+    waiter->left -= jobs;
+    if (waiter->left == 0)
+        pthread_cond_signal(&waiter->done);
     pthread_mutex_unlock(&waiter->lock);
 }
 
-enum weir_status loading_run_job(struct catalog *catalog, struct job *job, struct weir_error *err) {
+static void job_done(struct job *job) {
+    finish(job->owner, 1);
+}
+
+enum weir_status loading_run_jobs(struct catalog *catalog, struct job *jobs, int count, struct weir_error *err) {
     struct engine *engine = catalog->options.engine;
-    struct waiter waiter = {.lock = PTHREAD_MUTEX_INITIALIZER, .done = PTHREAD_COND_INITIALIZER};
-    job->deadline_ns = INT64_MAX;
-    job->done = job_done;
-    job->owner = &waiter;
-    enum weir_status status =
-        engine_submit_spare(engine, job, clock_now_ns() + JOIN_MS * (int64_t)CLOCK_NS_PER_MS, err);
-    if (status != WEIR_OK)
-        return status;
+    struct waiter waiter = {.lock = PTHREAD_MUTEX_INITIALIZER, .done = PTHREAD_COND_INITIALIZER, .left = count};
+    enum weir_status status = WEIR_OK;
+    int sent = 0;
+    while (sent < count && status == WEIR_OK) {
+        struct job *job = &jobs[sent];
+        job->deadline_ns = INT64_MAX;
+        job->done = job_done;
+        job->owner = &waiter;
+        status = engine_submit_spare(engine, job, clock_now_ns() + JOIN_MS * (int64_t)CLOCK_NS_PER_MS, err);
+        sent += status == WEIR_OK;
+    }
     engine_flush(engine);
+    finish(&waiter, count - sent);
     pthread_mutex_lock(&waiter.lock);
-    while (!waiter.is_done)
+    while (waiter.left > 0)
         pthread_cond_wait(&waiter.done, &waiter.lock);
     pthread_mutex_unlock(&waiter.lock);
-    if (job->status != WEIR_OK)
-        return weir_fail(err, job->status, "%s", job->error.text[0] ? job->error.text : weir_status_text(job->status));
-    return WEIR_OK;
+    for (int i = 0; i < sent && status == WEIR_OK; i++)
+        if (jobs[i].status != WEIR_OK)
+            status = weir_fail(err, jobs[i].status, "%s",
+                               jobs[i].error.text[0] ? jobs[i].error.text : weir_status_text(jobs[i].status));
+    return status;
 }
 
 /* A sample that runs as a job, as requests do. */
@@ -96,7 +106,7 @@ static enum weir_status run_sample(void *context, const struct tensor_dims *dims
                                    struct job_tensor *outputs, struct weir_error *err) {
     const struct proof *proof = context;
     struct job job = {.version = proof->version, .dims = *dims, .inputs = inputs, .outputs = outputs};
-    return loading_run_job(proof->catalog, &job, err);
+    return loading_run_jobs(proof->catalog, &job, 1, err);
 }
 
 static enum weir_status prove(struct catalog *catalog, struct version *version, const struct samples *samples,

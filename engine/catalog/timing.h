@@ -7,8 +7,8 @@
 
 /* Runs rows of zeros through both versions in turn, so that both are warm and meet the same moments. Returns how many
  * times as long as stable's the candidate's quickest batch takes, of one row or, where it is short, of half a batch,
- * whichever is worse; 0: not known, as where sizes are free or a run failed. Takes about half a second at most, or as
- * long as one batch of each. thread: loader, without locks. */
+ * whichever is worse; 0: not known, as where sizes are free or a run failed. Takes a tenth of a second, up to 2 s where
+ * the machine is busy, or as long as a few batches of each. thread: loader, without locks. */
 double timing_run(struct catalog *catalog, struct version *stable, struct version *candidate);
 
 /* The same for a rollout of the entry, which is loaded, beside stable; TIMING_NEVER where its plan does not check the
