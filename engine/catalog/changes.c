@@ -29,8 +29,16 @@ static enum weir_status keep_or_undo(struct catalog *catalog, struct catalog_mod
     return status;
 }
 
-static uint64_t highest(const struct catalog_model *model) {
-    return model->entry_count > 0 ? model->entries[0]->number : 0;
+/* The newest version that a choice leaves behind. One that has failed and was never left behind is new to everybody
+ * once it is mended. */
+static uint64_t newest_seen(const struct rollout_state *state, const struct catalog_model *model) {
+    for (size_t i = 0; i < model->entry_count; i++) {
+        const struct entry *entry = model->entries[i];
+        bool has_failed = entry->state == CATALOG_STATE_FAILED || entry->state == CATALOG_STATE_INCOMPLETE;
+        if (!has_failed || entry->number <= state->newest_seen)
+            return entry->number;
+    }
+    return 0;
 }
 
 /* Finds the version, looking once more if it is not known yet, and loads it if it is not loaded. */
@@ -118,7 +126,7 @@ static enum weir_status make_stable(struct catalog *catalog, struct catalog_mode
     if (rollout)
         rollout_file_end(state, ROLLOUT_PROMOTED, "", clock_unix_s());
     state->stable = entry->number;
-    state->newest_seen = highest(model);
+    state->newest_seen = newest_seen(state, model);
     rollout_file_forgive(state, entry->number);
     status = keep_or_undo(catalog, model, err);
     if (status != WEIR_OK)
@@ -183,7 +191,7 @@ static enum weir_status begin_rollout(struct catalog *catalog, struct catalog_mo
     if (status != WEIR_OK)
         return status;
     state->stable = model->stable->number;
-    state->newest_seen = highest(model);
+    state->newest_seen = newest_seen(state, model);
     rollout_file_forgive(state, entry->number);
     status = keep_or_undo(catalog, model, err);
     if (status != WEIR_OK)

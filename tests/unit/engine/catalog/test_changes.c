@@ -67,6 +67,37 @@ Test(changes, what_is_not_there_is_named) {
     cr_assert_eq(order(CATALOG_ROLL_BACK, 0), WEIR_CONFLICT);
 }
 
+/* Version 3 fails, and the newest other serves; new versions take over by themselves. */
+static void let_fail(void) {
+    catalog_case_close(&test);
+    test.hold_new = false;
+    model_files_broken("3", "nonsense");
+    cr_assert_eq(catalog_case_open(&test), WEIR_OK, "%s", test.why.text);
+    catalog_case_wait_state(&test, 3, "failed");
+}
+
+Test(changes, a_version_that_failed_when_another_was_promoted_is_new_once_it_is_mended) {
+    let_fail();
+    cr_assert_eq(order(CATALOG_PROMOTE, 1), WEIR_OK, "%s", test.order.error.text);
+    model_files_version("3", 3, "N");
+    catalog_case_wait_stable(&test, 3);
+    cr_assert_eq(order(CATALOG_PROMOTE, 1), WEIR_OK, "%s", test.order.error.text);
+    cr_assert_eq(catalog_case_stable(&test), 1);
+    model_files_version("4", 4, "N");
+    catalog_case_wait_stable(&test, 4);
+}
+
+Test(changes, a_version_that_failed_beside_a_rollout_is_new_once_it_is_mended) {
+    model_files_version("2", 2, "N");
+    let_fail();
+    cr_assert_eq(order(CATALOG_PROMOTE, 1), WEIR_OK, "%s", test.order.error.text);
+    cr_assert_eq(start(2, "10%"), WEIR_OK, "%s", test.order.error.text);
+    cr_assert_eq(order(CATALOG_ROLL_BACK, 0), WEIR_OK, "%s", test.order.error.text);
+    cr_assert_eq(catalog_case_stable(&test), 1);
+    model_files_version("3", 3, "N");
+    catalog_case_wait_stable(&test, 3);
+}
+
 Test(changes, a_version_whose_samples_fail_is_never_promoted) {
     model_files_samples("2", 3);
     model_files_version("2", 2, "N");
