@@ -1,5 +1,6 @@
 #include "server/codec/codec_v2.h"
 
+#include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -47,8 +48,8 @@ struct v2_decoder {
     int filling; /* the input whose bytes come now */
     size_t filled;
     int order_count;
-    struct json_reader reader;
-    int *order; /* binary inputs as the request lists them */
+    int *order;                /* binary inputs as the request lists them; behind the slots */
+    struct json_reader reader; /* begins itself: its kilobytes need not be zeroed */
     struct v2_slot slots[];
 };
 
@@ -461,20 +462,18 @@ static void close_decoder(struct decoder *decoder) {
     for (int i = 0; i < v2->signature->input_count; i++)
         free(v2->slots[i].data);
     wishes_release(&v2->wanted.wishes);
-    free(v2->order);
     free(v2);
 }
 
 enum weir_status codec_v2_open(const struct decoder_options *options, struct decoder **out, struct weir_error *err) {
     static const struct decoder_kind kind = {.feed = feed, .finish = finish, .close = close_decoder};
     size_t count = (size_t)options->signature->input_count;
-    struct v2_decoder *v2 = calloc(1, sizeof *v2 + count * sizeof v2->slots[0]);
-    if (v2)
-        v2->order = calloc(count + 1, sizeof *v2->order);
-    if (!v2 || !v2->order) {
-        free(v2);
+    struct v2_decoder *v2 = malloc(sizeof *v2 + count * (sizeof v2->slots[0] + sizeof *v2->order));
+    if (!v2)
         return weir_fail(err, WEIR_NO_MEMORY, "no memory for a reader of requests");
-    }
+    memset(v2, 0, offsetof(struct v2_decoder, reader));
+    memset(v2->slots, 0, count * sizeof v2->slots[0]);
+    v2->order = (int *)(void *)&v2->slots[count];
     v2->decoder.kind = &kind;
     v2->signature = options->signature;
     v2->json_left = options->json_bytes;

@@ -152,8 +152,10 @@ static void write_shape(struct bytes *out, const struct output *output, struct t
             whole.dims[0] = output->classes;
     }
     bytes_text(out, ",\"shape\":[");
-    for (int i = 0; i < whole.rank; i++)
-        bytes_printf(out, "%s%" PRId64, i > 0 ? "," : "", whole.dims[i]);
+    for (int i = 0; i < whole.rank; i++) {
+        bytes_text(out, i > 0 ? "," : "");
+        bytes_number(out, (uint64_t)whole.dims[i]);
+    }
     bytes_text(out, "]");
 }
 
@@ -209,12 +211,16 @@ static enum weir_status write_output(struct bytes *json, struct bytes *binary, c
     enum weir_status status;
     bytes_text(json, "{\"name\":");
     bytes_json_string(json, output->spec->name, strlen(output->spec->name));
-    bytes_printf(json, ",\"datatype\":\"%s\"", output->classes > 0 ? "BYTES" : v2_datatype_text(output->spec->dtype));
+    bytes_text(json, ",\"datatype\":\"");
+    bytes_text(json, output->classes > 0 ? "BYTES" : v2_datatype_text(output->spec->dtype));
+    bytes_text(json, "\"");
     write_shape(json, output, batch_axis_whole(output->spec, &output->tensor->row, output->rows));
     if (output->binary) {
         size_t before = binary->size;
         status = write_binary(binary, output, err);
-        bytes_printf(json, ",\"parameters\":{\"binary_data_size\":%zu}", binary->size - before);
+        bytes_text(json, ",\"parameters\":{\"binary_data_size\":");
+        bytes_number(json, binary->size - before);
+        bytes_text(json, "}");
     } else {
         status = write_data(json, output, err);
     }
@@ -233,8 +239,11 @@ static enum weir_status write_all(const struct v2_answer *answer, struct bytes *
         bytes_json_string(json, wishes->id, wishes->id_size);
         bytes_text(json, ",");
     }
-    bytes_printf(json, "\"model_name\":\"%s\",\"model_version\":\"%" PRIu64 "\",\"outputs\":[", answer->model,
-                 answer->version);
+    bytes_text(json, "\"model_name\":\""); /* a model's name needs no escapes */
+    bytes_text(json, answer->model);
+    bytes_text(json, "\",\"model_version\":\"");
+    bytes_number(json, answer->version);
+    bytes_text(json, "\",\"outputs\":[");
     for (int i = 0; i < count && status == WEIR_OK; i++) {
         struct wish wish = wishes->outputs ? wishes->outputs[i] : (struct wish){.output = i, .binary = wishes->binary};
         struct output output;
