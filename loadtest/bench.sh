@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# usage: bench.sh [networks|invariance|versions] [OPTION]...   builds what is measured and runs bench.py, versions.py, or
-# tests/networks/compare.py or invariance.py. BENCH_BUILD names another build folder, which is taken as it is. ./dev bench calls it.
+# usage: bench.sh [networks|invariance|versions|protocols] [OPTION]...   builds what is measured and runs bench.py, versions.py,
+# protocols.py, or tests/networks/compare.py or invariance.py. BENCH_BUILD names another build folder, which is taken as it is. ./dev bench calls it.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 if [[ -z ${BENCH_BUILD:-} ]]; then
@@ -17,5 +17,8 @@ if [[ ${1:-} == invariance ]]; then
 fi
 if [[ ${1:-} == versions ]]; then
     exec /usr/bin/python3 loadtest/versions.py "${@:2}"
+fi
+if [[ ${1:-} == protocols ]]; then
+    exec /usr/bin/python3 loadtest/protocols.py "${@:2}"
 fi
 exec /usr/bin/python3 loadtest/bench.py "$@"
