@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "server/codec/decoder.h"
+#include "server/codec/element_check.h"
 #include "server/codec/place.h"
 
 _Static_assert(__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__, "raw bodies are copied as they are");
@@ -72,19 +73,11 @@ static enum weir_status check_size(const struct binary_decoder *binary, struct w
                      tensor_dtype_text(binary->input.dtype), tensor_shape_text(&row, text, sizeof text));
 }
 
-static enum weir_status check_bools(const struct binary_decoder *binary, struct weir_error *err) {
-    for (size_t i = 0; binary->input.dtype == TENSOR_BOOL && i < binary->size; i++)
-        if ((unsigned char)binary->data[i] > 1)
-            return weir_fail(err, WEIR_INVALID, "byte %zu of the body is %d, a bool is 0 or 1", i,
-                             (unsigned char)binary->data[i]);
-    return WEIR_OK;
-}
-
 static enum weir_status finish(struct decoder *decoder, struct decoded *out, struct weir_error *err) {
     struct binary_decoder *binary = (struct binary_decoder *)decoder;
     enum weir_status status = check_size(binary, err);
     if (status == WEIR_OK)
-        status = check_bools(binary, err);
+        status = element_check(binary->input.dtype, binary->data, binary->size, " of the body", err);
     if (status != WEIR_OK)
         return status;
     struct job_tensor *inputs = malloc(sizeof *inputs);

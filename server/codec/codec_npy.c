@@ -6,6 +6,7 @@
 #include "engine/npy.h"
 #include "server/codec/batch_axis.h"
 #include "server/codec/decoder.h"
+#include "server/codec/element_check.h"
 #include "server/codec/place.h"
 
 _Static_assert(__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__, "arrays are copied as they are");
@@ -146,11 +147,7 @@ static enum weir_status check_whole(struct npy_decoder *npy, struct weir_error *
         return weir_fail(err, WEIR_INVALID, "the body is truncated: %zu bytes behind the head, %s %s takes %zu",
                          npy->size, tensor_dtype_text(npy->array.dtype),
                          tensor_shape_text(&npy->array.shape, text, sizeof text), npy->array.data_bytes);
-    for (size_t i = 0; npy->spec->dtype == TENSOR_BOOL && i < npy->size; i++)
-        if ((unsigned char)npy->data[i] > 1)
-            return weir_fail(err, WEIR_INVALID, "byte %zu of the array is %d, a bool is 0 or 1", i,
-                             (unsigned char)npy->data[i]);
-    return WEIR_OK;
+    return element_check(npy->spec->dtype, npy->data, npy->size, " of the array", err);
 }
 
 static enum weir_status finish(struct decoder *decoder, struct decoded *out, struct weir_error *err) {

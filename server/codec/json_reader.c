@@ -336,6 +336,18 @@ size_t json_reader_numbers(struct json_reader *reader, float *out, size_t room) 
     return total;
 }
 
+size_t json_reader_doubles(struct json_reader *reader, double *out, size_t room) {
+    size_t total = 0, count = 1;
+    while (count > 0 && total < room && find_number(reader)) {
+        bool after_comma;
+        count = number_read_doubles(&reader->at, reader->end, out + total, room - total, &after_comma);
+        total += count;
+        if (count > 0)
+            reader->expect = after_comma ? JSON_EXPECT_VALUE : JSON_EXPECT_COMMA_OR_END;
+    }
+    return total;
+}
+
 size_t json_reader_integers(struct json_reader *reader, const struct number_range *range, int64_t *out, size_t room) {
     size_t total = 0, count = 1;
     while (count > 0 && total < room && find_number(reader)) {

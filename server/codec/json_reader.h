@@ -78,6 +78,9 @@ enum weir_status json_reader_next(struct json_reader *reader, enum json_token *t
  * error and no end. All else is for json_reader_next. */
 size_t json_reader_numbers(struct json_reader *reader, float *out, size_t room);
 
+/* The same as float64. */
+size_t json_reader_doubles(struct json_reader *reader, double *out, size_t room);
+
 /* The same for integers of that range. */
 size_t json_reader_integers(struct json_reader *reader, const struct number_range *range, int64_t *out, size_t room);
 

@@ -4,6 +4,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "server/codec/element_check.h"
+
 void json_tensor_init(struct json_tensor *tensor, const struct json_tensor_options *options) {
     const struct tensor_spec *spec = options->spec;
     tensor->spec = spec;
@@ -174,10 +176,9 @@ static bool to_bf16(float value, uint16_t *out) {
     return (bits & 0x7F800000) != 0x7F800000;
 }
 
-/* Writes the number as the spec's float type. False: it lies outside its range. */
+/* Writes the number as the spec's float type, which is not float64. False: it lies outside its range. */
 static bool put_float(const struct json_tensor *tensor, float value, void *to) {
     uint16_t half = 0;
-    double wide = value;
     bool fits = !isinf(value);
     switch (tensor->spec->dtype) {
     case TENSOR_F16:
@@ -187,9 +188,6 @@ static bool put_float(const struct json_tensor *tensor, float value, void *to) {
     case TENSOR_BF16:
         fits = fits && to_bf16(value, &half);
         memcpy(to, &half, sizeof half);
-        break;
-    case TENSOR_F64: /* the engine computes in float32: its range is the bound here too */
-        memcpy(to, &wide, sizeof wide);
         break;
     default:
         memcpy(to, &value, sizeof value);
@@ -202,7 +200,7 @@ static bool put_float(const struct json_tensor *tensor, float value, void *to) {
 static enum weir_status fail_range(const struct json_tensor *tensor, const struct json_reader *reader,
                                    struct weir_error *err) {
     char place[PLACE_TEXT_BYTES];
-    enum tensor_dtype dtype = tensor->spec->dtype == TENSOR_F64 ? TENSOR_F32 : tensor->spec->dtype;
+    enum tensor_dtype dtype = tensor->spec->dtype == TENSOR_F64 ? TENSOR_F32 : tensor->spec->dtype; /* as computed in */
     json_tensor_place(tensor, place);
     if (!reader)
         return weir_fail(err, WEIR_INVALID, "%s: the number is outside the %s range", place, tensor_dtype_text(dtype));
@@ -239,6 +237,20 @@ static enum weir_status take_converted(struct json_tensor *tensor, struct json_r
     return WEIR_OK;
 }
 
+static enum weir_status take_doubles(struct json_tensor *tensor, struct json_reader *reader, size_t room,
+                                     struct weir_error *err) {
+    double numbers[AT_ONCE];
+    for (size_t taken = 1; taken > 0 && room > 0; room -= taken) {
+        taken = json_reader_doubles(reader, numbers, room < AT_ONCE ? room : AT_ONCE);
+        for (size_t i = 0; i < taken; i++, tensor->elements++, tensor->counts[tensor->level]++) {
+            if (!element_check_fits(numbers[i]))
+                return fail_range(tensor, NULL, err);
+            memcpy(tensor->data + tensor->elements * sizeof numbers[i], &numbers[i], sizeof numbers[i]);
+        }
+    }
+    return WEIR_OK;
+}
+
 static void take_integers(struct json_tensor *tensor, struct json_reader *reader, size_t room) {
     int64_t numbers[AT_ONCE];
     for (size_t taken = 1; taken > 0 && room > 0; room -= taken) {
@@ -269,6 +281,8 @@ enum weir_status json_tensor_take_numbers(struct json_tensor *tensor, struct jso
         take_integers(tensor, reader, room);
         return WEIR_OK;
     }
+    if (tensor->spec->dtype == TENSOR_F64)
+        return take_doubles(tensor, reader, room, err);
     if (tensor->spec->dtype != TENSOR_F32)
         return take_converted(tensor, reader, room, err);
     size_t taken = json_reader_numbers(reader, (float *)(void *)tensor->data + tensor->elements, room);
@@ -310,6 +324,15 @@ static enum weir_status take_integer(struct json_tensor *tensor, const struct js
     return WEIR_OK;
 }
 
+static enum weir_status take_double(struct json_tensor *tensor, const struct json_reader *reader, void *to,
+                                    struct weir_error *err) {
+    double value = number_parse_double(reader->text, reader->text_size);
+    if (!isfinite(value) || !element_check_fits(value))
+        return fail_range(tensor, reader, err);
+    memcpy(to, &value, sizeof value);
+    return WEIR_OK;
+}
+
 static enum weir_status take_element(struct json_tensor *tensor, const struct json_reader *reader,
                                      enum json_token token, struct weir_error *err) {
     size_t *count = &tensor->counts[tensor->level];
@@ -328,6 +351,8 @@ static enum weir_status take_element(struct json_tensor *tensor, const struct js
         *(char *)to = token == JSON_TRUE;
     else if (!is_float(tensor->spec->dtype))
         status = take_integer(tensor, reader, to, err);
+    else if (tensor->spec->dtype == TENSOR_F64)
+        status = take_double(tensor, reader, to, err);
     else if (!put_float(tensor, reader->number, to))
         status = fail_range(tensor, tensor->element_bytes == sizeof(uint16_t) ? NULL : reader, err);
     if (status == WEIR_OK) {

@@ -2,9 +2,9 @@
 
 #include <stdbool.h>
 #include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
+
+#include "server/codec/json_powers.h"
 
 /* Shortest digits by Raffaello Giulietti, "The Schubfach way to render doubles" (2020), for binary32: the numbers that
  * round to the value make an interval; scaled by a power of ten so that it is between 1 and 10 wide or more, it holds
@@ -150,14 +150,102 @@ char *json_writer_float(char *to, float value) {
     return to + count + 1;
 }
 
-char *json_writer_double(char *to, double value) {
-    int size = 0;
-    for (int digits = 15; digits <= 17; digits++) { /* 15 are always exact as text, 17 always as a number */
-        size = snprintf(to, JSON_WRITER_NUMBER_BYTES, "%.*g", digits, value);
-        if (strtod(to, NULL) == value)
-            break;
+/* The same for binary64: digits * 10^power. */
+struct wide_decimal {
+    uint64_t digits;
+    int power;
+};
+
+/* a * b: returns the upper half. */
+static inline uint64_t multiply(uint64_t a, uint64_t b, uint64_t *low) {
+    __extension__ unsigned __int128 product = (unsigned __int128)a * b;
+    *low = (uint64_t)product;
+    return (uint64_t)(product >> 64);
+}
+
+/* multiply_to_odd with 128 bits: power * value / 2^128. */
+static inline uint64_t multiply_wide_to_odd(const struct json_power *power, uint64_t value) {
+    uint64_t lowest, low;
+    uint64_t carried = multiply(power->low, value, &lowest);
+    uint64_t high = multiply(power->high, value, &low);
+    high += __builtin_add_overflow(low, carried, &low);
+    return high | (low > 1);
+}
+
+/* As shortest; the constants hold for these exponents too. */
+static struct wide_decimal shortest_wide(uint64_t fraction, int biased_exponent) {
+    uint64_t significand = biased_exponent ? fraction | UINT64_C(1) << 52 : fraction;
+    int exponent = (biased_exponent ? biased_exponent : 1) - 1075;
+    bool near_below = fraction == 0 && biased_exponent > 1;
+
+    int power = (exponent * 1262611 - (near_below ? 524031 : 0)) >> 22;
+    int shift = exponent + ((-power * 1741647) >> 19) + 1;
+    const struct json_power *scale = &json_powers[-power - JSON_POWERS_LEAST];
+    uint64_t middle = multiply_wide_to_odd(scale, significand * 4 << shift);
+    uint64_t lower = multiply_wide_to_odd(scale, (significand * 4 - (near_below ? 1 : 2)) << shift) + (significand & 1);
+    uint64_t upper = multiply_wide_to_odd(scale, (significand * 4 + 2) << shift) - (significand & 1);
+
+    uint64_t floor = middle / 4;
+    uint64_t tens = floor / 10;
+    bool tens_below = lower <= 40 * tens;
+    bool tens_above = 40 * tens + 40 <= upper;
+    if (tens > 0 && tens_below != tens_above)
+        return (struct wide_decimal){tens + tens_above, power + 1};
+    bool below = lower <= 4 * floor;
+    bool above = 4 * floor + 4 <= upper;
+    if (below != above)
+        return (struct wide_decimal){floor + above, power};
+    uint64_t half = 4 * floor + 2;
+    bool up = middle > half || (middle == half && (floor & 1));
+    return (struct wide_decimal){floor + up, power};
+}
+
+/* Digits, a point among or in front of them, an exponent: count digits, before of them in front of the point. */
+static char *put_wide(char *to, const char *digits, int count, int before) {
+    if (before > 17 || before < -4) {
+        *to++ = digits[0];
+        if (count > 1) {
+            *to++ = '.';
+            memcpy(to, digits + 1, (size_t)count - 1);
+            to += count - 1;
+        }
+        *to++ = 'e';
+        return json_writer_integer(to, before - 1);
     }
-    return to + size;
+    if (before <= 0) {
+        memcpy(to, "0.0000", 6);
+        memcpy(to + 2 - before, digits, (size_t)count);
+        return to + 2 - before + count;
+    }
+    if (before >= count) {
+        memcpy(to, digits, (size_t)count);
+        memset(to + count, '0', (size_t)(before - count));
+        return to + before;
+    }
+    memcpy(to, digits, (size_t)before);
+    to[before] = '.';
+    memcpy(to + before + 1, digits + before, (size_t)(count - before));
+    return to + count + 1;
+}
+
+char *json_writer_double(char *to, double value) {
+    char digits[JSON_WRITER_NUMBER_BYTES];
+    uint64_t bits;
+    memcpy(&bits, &value, sizeof bits);
+    *to = '-';
+    to += bits >> 63;
+    bits &= UINT64_MAX >> 1;
+    if (bits == 0) {
+        *to = '0';
+        return to + 1;
+    }
+    struct wide_decimal decimal = shortest_wide(bits & (UINT64_MAX >> 12), (int)(bits >> 52));
+    while (decimal.digits % 10 == 0) {
+        decimal.digits /= 10;
+        decimal.power++;
+    }
+    int count = (int)(json_writer_integer(digits, (int64_t)decimal.digits) - digits);
+    return put_wide(to, digits, count, count + decimal.power);
 }
 
 char *json_writer_integer(char *to, int64_t value) {

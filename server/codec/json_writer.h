@@ -13,7 +13,7 @@ enum {
  * a JSON number (RFC 8259, section 6): 0.1, 16777216, 9e-7, 1e20, -0. No terminating NUL. Returns the end. */
 char *json_writer_float(char *to, float value);
 
-/* The same for float64, with 17 digits where fewer do not read back as it. */
+/* The same for float64: 0.30000000000000004, 1e18, 5e-324; at most 24 bytes. */
 char *json_writer_double(char *to, double value);
 
 char *json_writer_integer(char *to, int64_t value);

@@ -42,6 +42,17 @@ static inline bool round_quickly(uint64_t mantissa, int power, float *out) {
     return rest - (0x10000000 - UNSURE_UNITS) > 2 * UNSURE_UNITS && value > 1.2e-38 && value < 3.4e38;
 }
 
+/* mantissa * 10^power as float64, if one rounding makes it: both are then exact in double. Source: William D. Clinger,
+ * "How to read floating point numbers accurately" (1990). */
+static inline bool round_double_quickly(uint64_t mantissa, int power, double *out) {
+    enum { EXACT_POWER = 22 };
+    if (mantissa > UINT64_C(1) << 53 || power < -EXACT_POWER || power > EXACT_POWER)
+        return false;
+    *out = power < 0 ? (double)mantissa / powers_of_ten[-power - MIN_POWER]
+                     : (double)mantissa * powers_of_ten[power - MIN_POWER];
+    return true;
+}
+
 static inline uint64_t load_digits(const char *text) {
     uint64_t bytes;
     memcpy(&bytes, text, sizeof bytes);
@@ -73,11 +84,10 @@ static inline int take_digits(const char *text, uint64_t *mantissa) {
     return count;
 }
 
-/* Reads one number of everyday form, looking at NUMBER_MARGIN_BYTES at most. Returns its end, or NULL if it is not one.
- */
-static inline const char *read_quickly(const char *text, float *out) {
-    bool negative = *text == '-';
-    const char *p = text + negative;
+/* Takes a number of everyday form apart, mantissa * 10^power, looking at NUMBER_MARGIN_BYTES at most; its sign is left
+ * to the caller. Returns its end, or NULL if it is not one. */
+static inline const char *take_everyday(const char *text, uint64_t *out, int *out_power) {
+    const char *p = text + (*text == '-');
     if (!is_digit(*p))
         return NULL;
     uint64_t mantissa = (uint64_t)(*p++ - '0');
@@ -116,11 +126,33 @@ static inline const char *read_quickly(const char *text, float *out) {
             exponent = exponent * 10 + (*p++ - '0');
         power += down ? -exponent : exponent;
     }
-    if (!round_quickly(mantissa, power, out))
-        return NULL;
-    if (negative)
-        *out = -*out;
+    *out = mantissa;
+    *out_power = power;
     return p;
+}
+
+/* Reads one number of everyday form. Returns its end, or NULL if it is not one. */
+static inline const char *read_quickly(const char *text, float *out) {
+    uint64_t mantissa;
+    int power;
+    const char *end = take_everyday(text, &mantissa, &power);
+    if (!end || !round_quickly(mantissa, power, out))
+        return NULL;
+    if (*text == '-')
+        *out = -*out;
+    return end;
+}
+
+/* The same to float64. */
+static inline const char *read_double_quickly(const char *text, double *out) {
+    uint64_t mantissa;
+    int power;
+    const char *end = take_everyday(text, &mantissa, &power);
+    if (!end || !round_double_quickly(mantissa, power, out))
+        return NULL;
+    if (*text == '-')
+        *out = -*out;
+    return end;
 }
 
 static inline bool is_white(char c) {
@@ -133,6 +165,28 @@ size_t number_read_run(const char **text, const char *end, float *out, size_t ro
     *after_comma = true;
     while (count < room && end - p >= NUMBER_MARGIN_BYTES) {
         const char *after = read_quickly(p, out + count);
+        if (!after || (*after != ',' && *after != ']' && !is_white(*after)))
+            break;
+        count++;
+        p = after;
+        if (*p != ',') {
+            *after_comma = false;
+            break;
+        }
+        p++;
+        while (p < end && is_white(*p))
+            p++;
+    }
+    *text = p;
+    return count;
+}
+
+size_t number_read_doubles(const char **text, const char *end, double *out, size_t room, bool *after_comma) {
+    const char *p = *text;
+    size_t count = 0;
+    *after_comma = true;
+    while (count < room && end - p >= NUMBER_MARGIN_BYTES) {
+        const char *after = read_double_quickly(p, out + count);
         if (!after || (*after != ',' && *after != ']' && !is_white(*after)))
             break;
         count++;
@@ -261,4 +315,17 @@ bool number_parse(const char *text, size_t size, float *out, size_t *bad) {
         *out = strtof(copy, NULL);
     }
     return true;
+}
+
+double number_parse_double(const char *text, size_t size) {
+    struct parts parts = {0, 0, 0};
+    bool whole;
+    double value;
+    take_apart(text, size, &parts, &whole);
+    if (parts.digits < MAX_DIGITS && round_double_quickly(parts.mantissa, parts.power, &value))
+        return text[0] == '-' ? -value : value;
+    char copy[NUMBER_MAX_BYTES + 1];
+    memcpy(copy, text, size);
+    copy[size] = 0;
+    return strtod(copy, NULL);
 }

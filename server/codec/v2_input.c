@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "server/codec/element_check.h"
 #include "server/codec/place.h"
 #include "server/codec/v2_datatype.h"
 
@@ -260,9 +261,8 @@ enum weir_status v2_input_end(struct v2_input *input, struct weir_error *err) {
 
 enum weir_status v2_input_check_bytes(const struct tensor_spec *spec, const struct v2_slot *slot,
                                       struct weir_error *err) {
-    for (size_t i = 0; spec->dtype == TENSOR_BOOL && slot->is_binary && i < slot->bytes; i++)
-        if ((unsigned char)slot->data[i] > 1)
-            return weir_fail(err, WEIR_INVALID, "input \"%s\": byte %zu is %d, a bool is 0 or 1", spec->name, i,
-                             (unsigned char)slot->data[i]);
-    return WEIR_OK;
+    enum weir_status status = slot->is_binary ? element_check(spec->dtype, slot->data, slot->bytes, "", err) : WEIR_OK;
+    if (status != WEIR_OK)
+        weir_fail_in(err, "input \"%s\"", spec->name);
+    return status;
 }

@@ -62,7 +62,7 @@ enum weir_status v2_input_data(struct v2_input *input, struct json_reader *reade
 /* The object ends: reads kept text, or notes how many bytes will come. Errors as above. */
 enum weir_status v2_input_end(struct v2_input *input, struct weir_error *err) WEIR_CHECKED;
 
-/* Are the bytes that came values of the type? Errors: INVALID (a bool that is neither 0 nor 1). */
+/* Are the bytes that came values of the type? Errors: INVALID, as element_check. */
 enum weir_status v2_input_check_bytes(const struct tensor_spec *spec, const struct v2_slot *slot,
                                       struct weir_error *err) WEIR_CHECKED;
 

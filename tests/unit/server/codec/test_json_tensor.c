@@ -139,9 +139,15 @@ Test(json_tensor, half_precision_is_rounded_to_the_nearest_even) {
     expect_bytes(&spec, "[[1,-2],[0.1,1.00390625]]", brains, sizeof brains);
     expect_refusal(&spec, "[[1,3.4e38]]", "outside the bfloat16 range");
     spec = make_spec(TENSOR_F64, pair);
-    const double doubles[] = {0.5, -3, 1e30F, 0};
-    expect_bytes(&spec, "[[0.5,-3],[1e30,0]]", doubles, sizeof doubles);
+    const double doubles[] = {
+        0.5, -3, 1e30, 0, 0.1, 0.30000000000000004, 9007199254740993, 5e-324, 3.4028235677973362e38, -0.0};
+    expect_bytes(&spec,
+                 "[[0.5,-3],[1e30,0],[0.1,0.30000000000000004],[9007199254740993,5e-324],[3.4028235677973362e38,-0]]",
+                 doubles, sizeof doubles);
     expect_refusal(&spec, "[[1,1e39]]", "row 0, column 1: the number is outside the float32 range");
+    expect_refusal(&spec, "[[1,123456789000000000000e20]                                            ]",
+                   "row 0, column 1: the number is outside the float32 range");
+    expect_refusal(&spec, "[[-1e999,1]]", "row 0, column 0: the number is outside the float32 range");
 }
 
 Test(json_tensor, the_first_row_sets_a_free_dimension_and_the_others_agree) {

@@ -147,6 +147,78 @@ Test(number, a_run_never_looks_past_the_end_of_its_text) {
     }
 }
 
+static bool same_double(double a, double b) {
+    return a == b && signbit(a) == signbit(b);
+}
+
+Test(number, random_and_hard_texts_read_as_strtod_reads_them) {
+    uint64_t state = 21;
+    size_t quick_count = 0;
+    for (int i = 0; i < 200000; i++) {
+        char text[NUMBER_TEXTS_BYTES + 1 + NUMBER_MARGIN_BYTES];
+        size_t size = number_texts_next(&state, text);
+        double expected = strtod(text, NULL), value;
+        cr_assert(same_double(number_parse_double(text, size), expected), "%s", text);
+        text[size] = ',';
+        memset(text + size + 1, ' ', NUMBER_MARGIN_BYTES);
+        const char *at = text;
+        bool after_comma;
+        if (number_read_doubles(&at, text + size + 1 + NUMBER_MARGIN_BYTES, &value, 1, &after_comma) == 1) {
+            cr_assert(same_double(value, expected), "%.*s", (int)size, text);
+            cr_assert(after_comma);
+            quick_count++;
+        }
+    }
+    cr_assert(gt(sz, quick_count, 10000));
+}
+
+Test(number, known_doubles_are_read) {
+    static const struct {
+        const char *text;
+        double value;
+    } rows[] = {
+        {"0.1", 0.1},
+        {"-0", -0.0},
+        {"9007199254740993", 9007199254740992},
+        {"9007199254740993.00000000000000000000000001", 9007199254740994},
+        {"1e22", 1e22},
+        {"1e23", 1e23},
+        {"1e400", INFINITY},
+        {"-1e400", -INFINITY},
+        {"4.9406564584124654e-324", 0x1p-1074},
+        {"2e-324", 0},
+        {"1.7976931348623157e308", 0x1.FFFFFFFFFFFFFp1023},
+    };
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++)
+        cr_assert(same_double(number_parse_double(rows[i].text, strlen(rows[i].text)), rows[i].value), "%s",
+                  rows[i].text);
+}
+
+Test(number, a_run_of_doubles_ends_as_one_of_floats) {
+    static const struct {
+        const char *text;
+        size_t count, used;
+        bool after_comma;
+    } rows[] = {{"1, -2.5,\n3e1]", 3, 12, false},
+                {"1,2,3,4,5]", 4, 8, true},
+                {"0.1,NaN]", 1, 4, true},
+                {"01,", 0, 0, true},
+                {"1e23,1]", 0, 0, true},
+                {"1,9007199254740993]", 1, 2, true},
+                {"7 ]", 1, 1, false},
+                {"1x,", 0, 0, true}};
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+        char text[128];
+        double values[4];
+        bool after_comma;
+        snprintf(text, sizeof text, "%-80s", rows[i].text);
+        const char *at = text;
+        cr_assert(eq(sz, number_read_doubles(&at, text + 80, values, 4, &after_comma), rows[i].count), "%s", text);
+        cr_assert(eq(sz, (size_t)(at - text), rows[i].used), "%s", text);
+        cr_assert(eq(int, after_comma, rows[i].after_comma), "%s", text);
+    }
+}
+
 Test(number, integers_are_read_in_a_run_that_stops_before_all_else) {
     static const struct {
         const char *text;
