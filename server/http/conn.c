@@ -114,13 +114,16 @@ void conn_close(struct conn *conn) {
     bool owed = conn->state == CONN_BODY || conn->state == CONN_WAIT;
     bool sending = conn->state == CONN_WRITE;
     bool begun = conn->state == CONN_HEAD && conn->in_seen > 0;
+    bool streaming = conn->state == CONN_STREAM;
     conn->state = CONN_CLOSED;
-    if (owed && exchange->handler && exchange->handler->gone)
+    if ((owed || streaming) && exchange->handler && exchange->handler->gone)
         exchange->handler->gone(exchange);
     if (begun && conn->loop->access)
         conn_access_begin_headless(conn);
     if (owed || begun || sending)
         conn_count(conn, 499, REASON_GONE);
+    else if (streaming)
+        conn_count(conn, conn->code, (enum reason)conn->reason);
     if (!conn->dispatching)
         release(conn);
 }
@@ -234,6 +237,9 @@ void conn_work(struct conn *conn, const char *bytes, size_t size) {
     case CONN_WRITE:
         conn_watch(conn, EV_WRITE);
         break;
+    case CONN_STREAM:
+        conn_watch(conn, conn->out ? EV_READ | EV_WRITE : EV_READ);
+        break;
     case CONN_LINGER:
         conn_watch(conn, EV_READ);
         break;
@@ -263,6 +269,8 @@ void conn_drain(struct loop *loop) {
         conn->exchange.close = true;
         if (conn->state == CONN_HEAD && conn->in_seen == 0)
             close_idle(conn);
+        else if (conn->state == CONN_STREAM)
+            conn_end_stream(conn);
     }
 }
 
@@ -293,6 +301,7 @@ void conn_deadline_passed(struct deadline *deadline, struct loop *loop) {
             conn->exchange.handler->late(&conn->exchange);
         break;
     case CONN_WRITE:
+    case CONN_STREAM:
     case CONN_DISCARD:
     case CONN_LINGER:
         conn_close(conn);

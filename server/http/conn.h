@@ -24,13 +24,14 @@ enum conn_state {
     CONN_BODY,    /* reading a body for its handler */
     CONN_WAIT,    /* the handler owes an answer */
     CONN_WRITE,   /* an answer is partly sent */
+    CONN_STREAM,  /* an answer without a known end is being sent; what comes is dropped */
     CONN_DISCARD, /* the answer is sent, the rest of the body is read and dropped */
     CONN_LINGER,  /* closing: our side is shut, what comes is dropped so that the answer is not lost to a reset */
     CONN_CLOSED,
 };
 
 /* What is read and dropped of a body that is not wanted, so that the connection lives on. */
-enum { CONN_DISCARD_BYTES = 1024 * 1024 };
+enum { CONN_DISCARD_BYTES = 1024 * 1024, CONN_HEAD_BYTES = 1536 };
 
 struct conn {
     struct event event;
@@ -83,12 +84,18 @@ void conn_resume_paced(struct loop *loop);
 
 void conn_deadline_passed(struct deadline *deadline, struct loop *loop);
 
-/* The rest is for conn.c, conn_input.c and conn_output.c among themselves. */
+/* The rest is for the conn*.c files among themselves. */
 
 /* Waits for `what` (EV_READ, EV_WRITE, EV_ET) from now on. */
 void conn_watch(struct conn *conn, short what);
 void conn_read(struct conn *conn);
 void conn_flush(struct conn *conn);
+/* Writes an answer's head into CONN_HEAD_BYTES. is_stream: its body has no known size. Returns its bytes. */
+size_t conn_write_head(struct conn *conn, const struct reply *reply, bool is_stream, char *head);
+/* Sends what a stream's client did not take so far. */
+void conn_flush_stream(struct conn *conn);
+/* Ends an open stream, and the connection. */
+void conn_end_stream(struct conn *conn);
 /* Gives the bytes of out back to whoever counts them. */
 void conn_unhold(struct conn *conn);
 

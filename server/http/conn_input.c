@@ -421,6 +421,7 @@ void conn_consume(struct conn *conn, const char *bytes, size_t size) {
         case CONN_WRITE:
             stuck = true;
             break;
+        case CONN_STREAM:
         case CONN_LINGER:
         case CONN_CLOSED:
             used = size;

@@ -14,10 +14,9 @@
 #include "server/put.h"
 
 enum {
-    HEAD_BYTES = 1536,
-    OWN_HEAD_BYTES = 480 + EXCHANGE_ID_BYTES /* what write_head writes at most beside reply->headers */
+    OWN_HEAD_BYTES = 480 + EXCHANGE_ID_BYTES /* what conn_write_head writes at most beside reply->headers */
 };
-_Static_assert(OWN_HEAD_BYTES + REPLY_HEADERS_BYTES <= HEAD_BYTES, "a reply's headers fit beside our own");
+_Static_assert(OWN_HEAD_BYTES + REPLY_HEADERS_BYTES <= (int)CONN_HEAD_BYTES, "a reply's headers fit beside our own");
 
 void conn_count(struct conn *conn, int code, enum reason reason) {
     struct exchange *exchange = &conn->exchange;
@@ -30,7 +29,7 @@ void conn_count(struct conn *conn, int code, enum reason reason) {
         conn_trace_end(conn, code, reason);
 }
 
-static size_t write_head(struct conn *conn, const struct reply *reply, char *head) {
+size_t conn_write_head(struct conn *conn, const struct reply *reply, bool is_stream, char *head) {
     struct exchange *exchange = &conn->exchange;
     char *to = put_text(head, "HTTP/1.1 ");
     to = put_number(to, (uint64_t)reply->code);
@@ -40,7 +39,9 @@ static size_t write_head(struct conn *conn, const struct reply *reply, char *hea
         to = put_text(to, "\r\nContent-Type: ");
         to = put_text(to, reply->content_type);
     }
-    if (reply->code != 204) {
+    if (is_stream) {
+        to = put_text(to, exchange->http_1_0 ? "" : "\r\nTransfer-Encoding: chunked");
+    } else if (reply->code != 204) {
         to = put_text(to, "\r\nContent-Length: ");
         to = put_number(to, reply->body_size);
     }
@@ -104,14 +105,14 @@ void conn_unhold(struct conn *conn) {
 
 void exchange_reply(struct exchange *exchange, const struct reply *reply) {
     struct conn *conn = exchange->conn;
-    char head[HEAD_BYTES];
+    char head[CONN_HEAD_BYTES];
     /* A client that was not told to send its body, or has too much of it left, is not waited for. */
     bool too_much = !conn->body_done && !conn->chunked && conn->body_left > CONN_DISCARD_BYTES;
     if (reply->close || too_much || (exchange->expects_continue && !conn->body_done))
         exchange->close = true;
     conn->code = (uint16_t)reply->code;
     conn->reason = (uint8_t)reply->reason;
-    size_t head_size = write_head(conn, reply, head);
+    size_t head_size = conn_write_head(conn, reply, false, head);
     struct iovec parts[2] = {{.iov_base = head, .iov_len = head_size},
                              {.iov_base = (void *)reply->body, .iov_len = reply->body_size}};
     int count = exchange->head_only || reply->body_size == 0 ? 1 : 2;
@@ -145,6 +146,10 @@ void exchange_reply(struct exchange *exchange, const struct reply *reply) {
 }
 
 void conn_flush(struct conn *conn) {
+    if (conn->state == CONN_STREAM) {
+        conn_flush_stream(conn);
+        return;
+    }
     struct iovec part = {.iov_base = conn->out + conn->out_sent, .iov_len = conn->out_size - conn->out_sent};
     ssize_t sent = conn->transport.ops->writev(&conn->transport, &part, 1);
     if (sent < 0) {

@@ -18,6 +18,7 @@ struct exchange;
 
 enum { REQUEST_MAX_FIELDS = 64, EXCHANGE_MAX_CAPTURES = 2, EXCHANGE_CAPTURE_BYTES = 72, EXCHANGE_ID_BYTES = 129 };
 enum { REPLY_HEADERS_BYTES = 900 }; /* a reply's further header lines, and a 0 behind them */
+enum { EXCHANGE_BEHIND_BYTES = 256 * 1024 };
 
 struct request_field {
     const char *name;
@@ -105,6 +106,16 @@ struct reply {
 
 /* Answers. The exchange may be gone when this returns. */
 void exchange_reply(struct exchange *exchange, const struct reply *reply);
+
+/* Begins an answer whose body comes in pieces, by exchange_send, for as long as client and server live; the connection
+ * ends with it. reply: without a body. From then on handler->gone means the end: the client left, or does not take what
+ * is sent (within the write timeout, or EXCHANGE_BEHIND_BYTES of it), or the server drains. An answer to HEAD ends at
+ * once: false, the exchange may be gone. */
+bool exchange_stream(struct exchange *exchange, const struct reply *reply) __attribute__((warn_unused_result));
+
+/* Sends a piece, copied where the client does not take it at once; never waits. False: it was the end, handler->gone
+ * was called, and the exchange may be gone. */
+bool exchange_send(struct exchange *exchange, const char *bytes, size_t size);
 
 /* Writes the client's address, "127.0.0.1:4711", into text and returns it. */
 const char *exchange_peer(const struct exchange *exchange, char *text, size_t size);
