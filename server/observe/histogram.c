@@ -40,6 +40,28 @@ void histogram_collect(const struct histogram *from, struct histogram_total *int
     into->sum += atomic_load_explicit(&from->sum, memory_order_relaxed);
 }
 
+double histogram_quantile(const struct histogram_total *total, double q) {
+    uint64_t count = 0;
+    for (int i = 0; i <= total->bound_count; i++)
+        count += total->buckets[i];
+    if (count == 0)
+        return NAN;
+    double rank = q * (double)count, below = 0;
+    for (int i = 0; i < total->bound_count; i++) {
+        double here = (double)total->buckets[i], from = i > 0 ? total->bounds[i - 1] : 0;
+        if (here > 0 && below + here >= rank)
+            return from + (total->bounds[i] - from) * (rank - below) / here;
+        below += here;
+    }
+    return total->bounds[total->bound_count - 1];
+}
+
+void histogram_subtract(struct histogram_total *total, const struct histogram_total *before) {
+    for (int i = 0; i <= total->bound_count; i++)
+        total->buckets[i] = total->buckets[i] > before->buckets[i] ? total->buckets[i] - before->buckets[i] : 0;
+    total->sum = total->sum > before->sum ? total->sum - before->sum : 0;
+}
+
 void histogram_write_texts(const double *bounds, int bound_count, struct histogram_texts *out) {
     for (int i = 0; i < bound_count; i++)
         snprintf(out->texts[i], sizeof out->texts[i], "le=\"%.9g\"} ", bounds[i]);

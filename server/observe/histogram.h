@@ -36,6 +36,13 @@ struct histogram_total {
 };
 void histogram_collect(const struct histogram *from, struct histogram_total *into);
 
+/* The value below which the part q (0..1) of what was counted lies, as if each bucket's values lay evenly in it. What
+ * is above the last bound counts as that. NAN: nothing was counted. Source: Prometheus, histogram_quantile. */
+double histogram_quantile(const struct histogram_total *total, double q);
+
+/* Takes away what `before`, an earlier copy of the same histogram, had. */
+void histogram_subtract(struct histogram_total *total, const struct histogram_total *before);
+
 /* Appends name_bucket, name_sum and name_count lines; labels is `model="m",version="1"` or "". Buckets are cumulative
  * and equal to _count, whatever was written meanwhile. */
 void histogram_render(const struct histogram_total *total, const struct histogram_texts *texts, const char *name,

@@ -14,6 +14,7 @@
     X(ADMIN, "/admin")                                                                                                 \
     X(HEALTH, "/health")                                                                                               \
     X(METRICS, "/metrics")                                                                                             \
+    X(UI, "/ui")                                                                                                       \
     X(ROOT, "/")                                                                                                       \
     X(OTHER, "other")
 

@@ -55,18 +55,21 @@ static double count_fds(void) {
     return count;
 }
 
-struct process_stats process_stats_read(void) {
-    struct process_stats stats = {.resident_bytes = -1,
-                                  .virtual_bytes = -1,
-                                  .threads = count_threads(),
-                                  .open_fds = count_fds(),
-                                  .max_fds = -1,
-                                  .cpu_seconds = -1};
+struct process_stats process_stats_brief(void) {
+    struct process_stats stats = {
+        .resident_bytes = -1, .virtual_bytes = -1, .threads = -1, .open_fds = -1, .max_fds = -1, .cpu_seconds = -1};
     struct rusage usage;
     read_memory(&stats);
     if (getrusage(RUSAGE_SELF, &usage) == 0)
         stats.cpu_seconds = (double)(usage.ru_utime.tv_sec + usage.ru_stime.tv_sec) +
                             (double)(usage.ru_utime.tv_usec + usage.ru_stime.tv_usec) * 1e-6;
+    return stats;
+}
+
+struct process_stats process_stats_read(void) {
+    struct process_stats stats = process_stats_brief();
+    stats.threads = count_threads();
+    stats.open_fds = count_fds();
     struct rlimit limit;
     if (getrlimit(RLIMIT_NOFILE, &limit) == 0 && limit.rlim_cur != RLIM_INFINITY)
         stats.max_fds = (double)limit.rlim_cur;

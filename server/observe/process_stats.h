@@ -14,4 +14,7 @@ struct process_stats {
 /* thread: any. */
 struct process_stats process_stats_read(void);
 
+/* The same without threads, open_fds and max_fds (-1), which may take long with many connections. */
+struct process_stats process_stats_brief(void);
+
 #endif

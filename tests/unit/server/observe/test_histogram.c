@@ -88,3 +88,27 @@ Test(histogram, one_bound_is_enough) {
     struct histogram_total total = collect(&histogram);
     cr_assert_eq(total.buckets[0], 1);
 }
+
+Test(histogram, a_quantile_lies_within_its_bucket_as_if_values_were_spread_evenly) {
+    struct histogram_total total = {.bounds = bounds, .bound_count = 3, .buckets = {0, 10, 10, 0}};
+    cr_assert_float_eq(histogram_quantile(&total, 0.25), 0.75, 1e-12);
+    cr_assert_float_eq(histogram_quantile(&total, 0.5), 1, 1e-12);
+    cr_assert_float_eq(histogram_quantile(&total, 0.75), 1.75, 1e-12);
+    cr_assert_float_eq(histogram_quantile(&total, 1), 2.5, 1e-12);
+}
+
+Test(histogram, a_quantile_above_all_bounds_is_the_last_bound_and_of_nothing_is_no_number) {
+    struct histogram_total total = {.bounds = bounds, .bound_count = 3, .buckets = {1, 0, 0, 99}};
+    cr_assert_eq(histogram_quantile(&total, 0.5), 2.5);
+    cr_assert(isnan(histogram_quantile(&(struct histogram_total){.bounds = bounds, .bound_count = 3}, 0.5)));
+}
+
+Test(histogram, what_was_there_before_is_taken_away_and_never_below_nothing) {
+    struct histogram_total total = {.bounds = bounds, .bound_count = 3, .buckets = {5, 1, 0, 2}, .sum = 10};
+    const struct histogram_total before = {.bounds = bounds, .bound_count = 3, .buckets = {2, 4, 0, 2}, .sum = 4};
+    histogram_subtract(&total, &before);
+    cr_assert_eq(total.buckets[0], 3);
+    cr_assert_eq(total.buckets[1], 0);
+    cr_assert_eq(total.buckets[3], 0);
+    cr_assert_eq(total.sum, 6);
+}

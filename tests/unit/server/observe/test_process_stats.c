@@ -47,3 +47,11 @@ Test(process_stats, knows_the_descriptor_limit) {
     setrlimit(RLIMIT_NOFILE, &limit);
     cr_assert_eq(process_stats_read().max_fds, 100);
 }
+
+Test(process_stats, in_brief_it_leaves_the_descriptors_out) {
+    struct process_stats brief = process_stats_brief();
+    cr_assert_eq(brief.open_fds, -1);
+    cr_assert_eq(brief.max_fds, -1);
+    cr_assert_gt(brief.resident_bytes, 0);
+    cr_assert_geq(brief.cpu_seconds, 0);
+}
