@@ -1,5 +1,4 @@
-/* The one table of configuration keys. The struct, the parser, `weir config`, `weir check` and the documentation all
- * come from it: a new key is one line here. */
+/* The one table of configuration keys: struct, parser, `weir config`, `weir check` and documentation come from it. */
 #ifndef WEIR_CONFIG_CONFIG_SCHEMA_H
 #define WEIR_CONFIG_CONFIG_SCHEMA_H
 
@@ -100,6 +99,7 @@ enum config_type { CONFIG_TYPE_INTEGER, CONFIG_TYPE_SIZE, CONFIG_TYPE_STRING, CO
     X(traces_sample, INTEGER, "%", 0, 100, "1", LIVE, "Part of predictions traced; a caller's traceparent decides for its own.") \
     X(traces_service, STRING, "", 1, 255, "weir", FIXED, "What traces call this service: service.name.") \
     X(server_timing, ENUM, "", 0, 0, "on_request", LIVE, "Who gets Server-Timing: nobody, who sends X-Server-Timing: 1, or all.") \
+    X(ui, INTEGER, "", 0, 1, "1", FIXED, "1 serves the status page /ui beside health and metrics; 0 does not.") \
     X(health_path, STRING, "", 2, 128, "/health", FIXED, "Path of the health routes; /live and /ready lie beneath it.")
 /* clang-format on */
 
