@@ -12,6 +12,7 @@
 #include "engine/catalog.h"
 #include "engine/clock.h"
 #include "engine/engine.h"
+#include "server/api/ui.h"
 #include "server/exit_code.h"
 #include "server/observe/access_log.h"
 #include "server/observe/log.h"
@@ -197,6 +198,10 @@ static void add_routes(struct service *service) {
     add_route(service, service->live_path, &api_live_handler, ROUTE_SET_OPS);
     add_route(service, service->ready_path, &api_ready_handler, ROUTE_SET_OPS);
     add_route(service, "/metrics", &api_metrics_handler, ROUTE_SET_OPS);
+    if (service->config->ui) { /* "/" leads to the page where it is */
+        add_route(service, "/", &api_root_ui_handler, ROUTE_SET_OPS);
+        add_routes_of(service, api_ui_routes, ROUTE_SET_OPS);
+    }
     add_route(service, "/", &api_root_handler, ROUTE_SET_DATA | ROUTE_SET_OPS);
     add_route(service, "/openapi.json", &api_openapi_handler, ROUTE_SET_DATA);
     add_routes_of(service, api_v1_routes, ROUTE_SET_DATA);
@@ -303,6 +308,11 @@ static enum weir_status build(struct service *service, struct weir_error *err) {
     if (status != WEIR_OK)
         return status;
     service->api.metrics = service->metrics;
+    if (service->config->ui)
+        status = ui_create(&service->api, service->loops, service->loop_count, &service->api.ui, err);
+    if (status != WEIR_OK)
+        return status;
+    service_tell_config(service, service->config);
     add_routes(service);
     status = open_listeners(service, err);
     if (status != WEIR_OK)
@@ -336,6 +346,7 @@ static void take_apart(struct service *service) {
     access_log_close(service->api.access_log);
     metrics_destroy(service->metrics);
     statistics_destroy(service->api.statistics);
+    ui_destroy(service->api.ui);
     free(service->loops);
     free(service->api.loops);
 }
@@ -365,6 +376,8 @@ int service_run(const struct config *config, const struct config_sources *source
         code = exit_code_of(start(&service, &err));
     if (code == EXIT_CODE_DONE)
         code = exit_code_of(service_start_loading(&service, &err));
+    if (code == EXIT_CODE_DONE)
+        code = exit_code_of(service_start_ui(&service, &err));
     if (code == EXIT_CODE_DONE) {
         service_wait(&service);
         code = atomic_load(&service.api.device_lost) ? EXIT_CODE_DEVICE_LOST

@@ -127,6 +127,7 @@ static void apply(struct service *service, const struct config *config) {
         access_log_set(api->access_log, service_access_format(config), (uint32_t)config->access_log_sample);
     if (api->traces)
         traces_set(api->traces, (uint32_t)config->traces_sample);
+    service_tell_config(service, config);
     service_loop_options(config, &order.options);
     order_all(service, &order);
 }
@@ -324,6 +325,8 @@ void service_close_signals(struct service *service) {
         event_free(service->timer);
     if (service->watchdog)
         event_free(service->watchdog);
+    if (service->ui_timer)
+        event_free(service->ui_timer);
     if (service->load_event)
         event_free(service->load_event);
     if (service->load_fd > 0)

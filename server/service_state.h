@@ -58,6 +58,7 @@ struct service {
     struct event *signal_event;
     struct event *timer;
     struct event *watchdog;
+    struct event *ui_timer;
     int signal_fd;
     int opened_fd;         /* becomes readable when the devices are open */
     int opening_signal_fd; /* SIGTERM and SIGINT until then */
@@ -89,6 +90,12 @@ enum weir_status service_open_models(struct service *service, struct weir_error 
 
 /* Starts the loader's threads. Errors: NO_MEMORY. */
 enum weir_status service_start_loading(struct service *service, struct weir_error *err) WEIR_CHECKED;
+
+/* server/service_ui.c: begins to take the status page's points, if there is one. Errors: NO_MEMORY. */
+enum weir_status service_start_ui(struct service *service, struct weir_error *err) WEIR_CHECKED;
+
+/* Tells the status page the values that hold from now on. thread: main. */
+void service_tell_config(struct service *service, const struct config *config);
 
 /* From the one to the other SIGTERM and SIGINT end the process at once: there is no loop yet that hears them, and a
  * device that hangs is long in saying so. False: no memory. */

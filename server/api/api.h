@@ -18,6 +18,7 @@ struct loop;
 struct metrics;
 struct statistics;
 struct traces;
+struct ui;
 struct version;
 
 enum { API_HEADERS_BYTES = 400, API_HEADERS_KEPT = 64 };
@@ -42,6 +43,7 @@ struct api {
     struct statistics *statistics;
     struct access_log *access_log; /* NULL: none is kept */
     struct traces *traces;         /* NULL: there are none */
+    struct ui *ui;                 /* NULL: there is no status page */
     struct listener_budget *connections;
     struct api_loop *loops; /* by loop index */
     _Atomic int64_t timeout_ns;
@@ -76,6 +78,8 @@ struct api_route {
 extern const struct api_route api_v1_routes[];
 extern const struct api_route api_v2_routes[];
 extern const struct api_route api_v2_statistics_routes[];
+extern const struct handler api_root_ui_handler; /* / where there is a status page */
+extern const struct api_route api_ui_routes[];
 extern const struct api_route api_admin_routes[]; /* for the listener of admin_listen alone */
 
 /* Why the service is not ready. None: it is ready. */

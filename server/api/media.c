@@ -221,6 +221,19 @@ bool media_wants_openmetrics(const struct request *request) {
     return open > text;
 }
 
+bool media_is_named(const struct request *request, const char *type) {
+    for (int i = 0; i < request->field_count; i++) {
+        const struct request_field *field = &request->fields[i];
+        struct piece rest = {field->value, field->value_size}, range, name;
+        while (is_named(field, "accept") && next_part(&rest, ',', &range)) {
+            struct piece parameters = range;
+            if (next_part(&parameters, ';', &name) && piece_is(name, type) && quality_of(parameters) > 0)
+                return true;
+        }
+    }
+    return false;
+}
+
 const char *media_content_type(enum codec_format format) {
     static const char *const types[FORMATS] = {
         [CODEC_JSON] = "application/json", [CODEC_RAW] = "application/octet-stream", [CODEC_NPY] = "application/x-npy"};

@@ -30,6 +30,9 @@ enum codec_format media_answer_format(const struct request *request, enum codec_
 /* Does Accept prefer OpenMetrics to Prometheus' own text form? Without Accept, or if it likes both as well, no. */
 bool media_wants_openmetrics(const struct request *request);
 
+/* Does Accept name this very type (text/html), with a quality above 0? Ranges with `*` name nothing. */
+bool media_is_named(const struct request *request, const char *type);
+
 const char *media_content_type(enum codec_format format);
 
 /* Puts into out, which is empty, what Accept-Encoding asked for. Returns the header line that says so, "" if the body

@@ -158,3 +158,26 @@ Test(media, each_format_has_its_type) {
     cr_assert_str_eq(media_content_type(CODEC_RAW), "application/octet-stream");
     cr_assert_str_eq(media_content_type(CODEC_NPY), "application/x-npy");
 }
+
+Test(media, only_the_very_type_with_a_quality_above_zero_is_named) {
+    const struct {
+        const char *accept;
+        bool is_named;
+    } rows[] = {
+        {"text/html", true},
+        {"TEXT/HTML;charset=utf-8", true},
+        {"text/html,application/xhtml+xml,application/xml;q=0.9,*/*;q=0.8", true},
+        {"application/json, text/html;q=0.001", true},
+        {"*/*", false},
+        {"text/*", false},
+        {"text/html;q=0", false},
+        {"text/html;q=0.000, */*", false},
+        {"text/htmlx", false},
+        {"application/json; x=\"text/html\"", false},
+        {"", false},
+    };
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+        struct request request = request_with("Accept", rows[i].accept);
+        cr_assert_eq(media_is_named(&request, "text/html"), rows[i].is_named, "%s", rows[i].accept);
+    }
+}
