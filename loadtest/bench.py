@@ -18,10 +18,12 @@ from measure import (
     BUILD, ROOT, MeasureError, Report, Server, arguments, begin, client_run, median, own_command, program,
     raise_descriptor_limit, run_main, say, server_core_run, weir, write_bodies, write_mlp,
 )
+from observed import Collector, Scraper
 
 SIZES = [784, 512, 256, 10]
 CONNECTIONS, BATCH_SIZE = 64, 32
 IDLE_CONNECTIONS = 9000
+SCRAPED_MODELS, SCRAPES = 20, 200
 KINDS = {"json": "application/json", "raw": "application/octet-stream"}
 KIND_TEXT = {"json": "JSON", "raw": "raw float32"}
 MIB = 1024.0 * 1024.0
@@ -46,6 +48,10 @@ class Bench:
         log = self.folder / "access.log"
         self.logged = weir(self.folder / "mlp", batch_size=BATCH_SIZE, max_concurrency=CONNECTIONS, access_log=log)
         self.servers.append(self.logged)
+        self.collector = Collector()
+        self.observed = weir(self.folder / "mlp", batch_size=BATCH_SIZE, max_concurrency=CONNECTIONS,
+                             access_log=self.folder / "observed.log", traces_endpoint=self.collector.url, traces_sample=1)
+        self.servers.append(self.observed)
         for kind, content_type in KINDS.items():
             body = self.bodies[kind].read_bytes()
             status, answer = service.request("POST", "/predict", body, Content_Type=content_type)
@@ -58,6 +64,7 @@ class Bench:
     def stop(self):
         for server in self.servers:
             server.stop()
+        self.collector.stop()
 
     def load(self, server, kind, **options):
         """A closed loop in which every answer must be a 200."""
@@ -82,6 +89,9 @@ class Bench:
         logged = self.load(self.logged, kind, connections=CONNECTIONS, seconds=self.options.seconds)
         self.note("logged_%s_us" % kind, logged["watched_cpu_us_per_answer"])
         self.note("bare_%s_per_s" % kind, report["answers_per_s"])
+        with Scraper(self.observed.address):
+            observed = self.load(self.observed, kind, connections=CONNECTIONS, seconds=self.options.seconds)
+        self.note("observed_%s_us" % kind, observed["watched_cpu_us_per_answer"])
 
     def alone(self, kind):
         """Latency of a client that is alone."""
@@ -158,6 +168,8 @@ class Bench:
         report.add("%s: weir / sum of the parts" % KIND_TEXT[kind], ratio, "", ("<=", 1.3))
         logged = median(samples["logged_%s_us" % kind]) / median(samples["weir_%s_us" % kind])
         report.add("%s: weir with an access log / without" % KIND_TEXT[kind], logged, "", ("<=", 1.05))
+        observed = median(samples["observed_%s_us" % kind]) / median(samples["weir_%s_us" % kind])
+        report.add("%s: weir with access log, 1 %% traces and scrapes / without" % KIND_TEXT[kind], observed, "", ("<=", 1.05))
         self.tell(report, kind, "rows of a batch, 64 connections", "weir_%s_batch", "rows", (">", 16), 1)
         self.tell(report, kind, "server's core busy with weir", "weir_%s_busy", "%", digits=0)
         self.tell(report, kind, "client's core busy meanwhile", "client_%s_busy", "%", digits=0)
@@ -178,7 +190,7 @@ class Bench:
         self.tell(report, kind, "rows of a batch, 1 connection", "weir_%s_alone_batch", "rows", ("==", 1), 3)
 
 
-# ---------------------------------------------------------------- start, memory
+# ---------------------------------------------------------------- start, memory, metrics
 
 
 def free_port():
@@ -273,6 +285,27 @@ def idle_connection_bytes(limit):
     return (after - before) / IDLE_CONNECTIONS, None
 
 
+def scrape_times(folder, form):
+    """Milliseconds from the question for /metrics to the whole answer, with 20 models that all have served."""
+    models = {"m%02d" % number: ROOT / "models" / "digits" for number in range(SCRAPED_MODELS)}
+    config = folder / "models.yaml"
+    config.write_text("models:\n" + "".join("  %s: %s\n" % pair for pair in models.items()))
+    row = json.dumps({"instances": [[0.5] * 64]})
+    took = []
+    with Server([program("weir"), "serve", "-c", config, "--port", 0, "--drain-delay-ms", 0]) as server:
+        for name in models:
+            status, answer = server.request("POST", "/models/%s/predict" % name, row)
+            if status != 200:
+                raise MeasureError("model %s answers %d: %r" % (name, status, answer[:300]))
+        for _ in range(SCRAPES):
+            began = time.perf_counter()
+            status, answer = server.request("GET", "/metrics", Accept=form)
+            took.append((time.perf_counter() - began) * 1000)
+            if status != 200 or answer.count(b'model="m') < SCRAPED_MODELS:
+                raise MeasureError("/metrics answers %d: %r" % (status, answer[:300]))
+    return took
+
+
 def measure_life(report, options, folder):
     say("start and memory")
     seen, said, resident = start_times(options.repetitions)
@@ -287,6 +320,8 @@ def measure_life(report, options, folder):
         report.add_samples("digits: start on a simulated GPU", seen, "ms", ("<", 150), 1)
         took = fault_times(options.repetitions, folder, **device)
         report.add_samples("digits: a simulated GPU's fault to 503 of /health/ready", took, "ms", ("<", 100), 1)
+    for text, form in (("Prometheus text", "text/plain"), ("OpenMetrics", "application/openmetrics-text")):
+        report.add_samples("GET /metrics with %d models, %s" % (SCRAPED_MODELS, text), scrape_times(folder, form), "ms", ("<", 2))
     size, why_not = idle_connection_bytes(raise_descriptor_limit())
     report.add(
         "resident memory of an idle connection (of %d)" % IDLE_CONNECTIONS, size, "bytes", ("<=", 1024), 0, skipped=why_not
