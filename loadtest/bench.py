@@ -52,6 +52,9 @@ class Bench:
         self.observed = weir(self.folder / "mlp", batch_size=BATCH_SIZE, max_concurrency=CONNECTIONS,
                              access_log=self.folder / "observed.log", traces_endpoint=self.collector.url, traces_sample=1)
         self.servers.append(self.observed)
+        self.deserted = weir(self.folder / "mlp", batch_size=BATCH_SIZE, max_concurrency=CONNECTIONS,
+                             traces_endpoint="http://127.0.0.1:%d" % free_port(), traces_sample=1)
+        self.servers.append(self.deserted)
         for kind, content_type in KINDS.items():
             body = self.bodies[kind].read_bytes()
             status, answer = service.request("POST", "/predict", body, Content_Type=content_type)
@@ -92,6 +95,8 @@ class Bench:
         with Scraper(self.observed.address):
             observed = self.load(self.observed, kind, connections=CONNECTIONS, seconds=self.options.seconds)
         self.note("observed_%s_us" % kind, observed["watched_cpu_us_per_answer"])
+        deserted = self.load(self.deserted, kind, connections=CONNECTIONS, seconds=self.options.seconds)
+        self.note("deserted_%s_us" % kind, deserted["watched_cpu_us_per_answer"])
 
     def alone(self, kind):
         """Latency of a client that is alone."""
@@ -170,6 +175,8 @@ class Bench:
         report.add("%s: weir with an access log / without" % KIND_TEXT[kind], logged, "", ("<=", 1.05))
         observed = median(samples["observed_%s_us" % kind]) / median(samples["weir_%s_us" % kind])
         report.add("%s: weir with access log, 1 %% traces and scrapes / without" % KIND_TEXT[kind], observed, "", ("<=", 1.05))
+        deserted = median(samples["deserted_%s_us" % kind]) / median(samples["weir_%s_us" % kind])
+        report.add("%s: weir with 1 %% traces and no collector there / without" % KIND_TEXT[kind], deserted, "", ("<=", 1.05))
         self.tell(report, kind, "rows of a batch, 64 connections", "weir_%s_batch", "rows", (">", 16), 1)
         self.tell(report, kind, "server's core busy with weir", "weir_%s_busy", "%", digits=0)
         self.tell(report, kind, "client's core busy meanwhile", "client_%s_busy", "%", digits=0)
