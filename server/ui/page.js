@@ -193,7 +193,8 @@ function tiles() {
   const split = (i, text) => { const [value, unit] = text.split(" "); set(i, value, unit); };
   const ended = OUTCOMES.reduce((total, name) => total + sum(name), 0), last = recent[recent.length - 1];
   set(0, number(sum("interval_ms") ? ended * 1000 / sum("interval_ms") : null), "/s");
-  split(1, ended ? percent(sum("ok") / ended * 100) : "–");
+  const wanted = sum("ok") + sum("refused") + sum("late") + sum("failed"); // what is the server's to answer
+  split(1, wanted ? percent(sum("ok") / wanted * 100) : "–");
   split(2, duration(worst("p50_us")));
   split(3, duration(worst("p99_us")));
   split(4, duration(worst("queue_p99_us")));
@@ -232,7 +233,7 @@ const handlers = {
     if (data.started_ms !== hello.started_ms) { points = []; sequence = 0; } // another process
     hello = data;
   },
-  points: (data) => { takePoints(data); redraw(); },
+  points: (data) => { takePoints(data); draw(); document.body.classList.remove("first"); },
   health: (data) => { health = data; showHealth(); },
   models: (data) => { showModels($("models"), data); setModels($("try"), data); },
   config: (data) => { config = data; showConfig($("config"), config, $("config-all").checked); },
@@ -256,6 +257,7 @@ function state() {
   live.className = isFresh ? "on" : "";
   live.textContent = isFresh ? "live" : points.length ? "no data since " + clock(points[points.length - 1].t) : "connecting";
   document.body.classList.toggle("stale", !isFresh && points.length > 0);
+  if (!isFresh && performance.now() > 2000) document.body.classList.remove("first");
   if (!isFresh && lastEvent) pill($("status"), "not reached", "warn");
 }
 setInterval(state, 1000);

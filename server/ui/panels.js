@@ -62,7 +62,7 @@ function rolloutOf(view) {
   const same = compared.requests ? [
     el("dt", {}, "compared"), el("dd", {}, number(compared.requests) + " requests, " + number(compared.rows) + " rows on the same inputs"),
     el("dt", {}, "same decision"), el("dd", {}, compared.agreement === null ? "no decisions to compare" : percent(compared.agreement * 100)),
-    el("dt", {}, "largest difference"), el("dd", {}, number(compared.max_error, 3) + " (" + number(compared.max_relative_error, 3) + " relative), " + number(compared.unequal) + " rows unequal"),
+    el("dt", {}, "largest difference"), el("dd", {}, number(compared.max_error, 3) + " (" + number(compared.max_relative_error, 3) + " relative), " + number(compared.unequal) + " values unequal"),
     el("dt", {}, "computing time"), el("dd", {}, compared.compute_ratio === null ? "–" : "× " + number(compared.compute_ratio, 3)),
   ] : [el("dt", {}, "compared"), el("dd", {}, "nothing yet")];
   return el("div", { class: "rollout" },

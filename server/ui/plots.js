@@ -185,7 +185,8 @@ export class TimePlot extends Canvas {
     for (let at = Math.ceil(this.from / step) * step; at <= this.to; at += step) {
       const x = Math.round(this.at(at)) + 0.5;
       c.beginPath(); c.moveTo(x, TOP); c.lineTo(x, TOP + this.height); c.stroke();
-      if (x > LEFT + 14 && x < LEFT + this.width - 14) c.fillText(clock(at, view.seconds), x, TOP + this.height + 14);
+      const text = clock(at, view.seconds), half = c.measureText(text).width / 2;
+      if (x + half < LEFT + this.width + RIGHT && x - half > LEFT - 20) c.fillText(text, x, TOP + this.height + 14);
     }
   }
 
