@@ -233,6 +233,8 @@ static void write_operation(struct bytes *out, const struct operation *operation
     bytes_text(out, ",\"responses\":{\"200\":{\"description\":\"done\",");
     write_bodies(out, model, operation->answer, operation->is_binary && info->signature->output_count == 1);
     bytes_text(out, "}");
+    if (strcmp(operation->path, "/") == 0)
+        bytes_text(out, ",\"302\":{\"description\":\"to the status page, where Accept names text/html\"}");
     for (const char *const *code = operation->request ? predict_codes : read_codes; *code; code++)
         bytes_printf(out, ",\"%s\":{\"$ref\":\"#/components/responses/%s\"}", *code, *code);
     bytes_text(out, "}}}");
