@@ -147,6 +147,7 @@ if ((is_built == 0)); then
         stage operators-random "$PYTHON" tests/conformance/onnx_reference.py
         WEIR=$PWD/build/weir stage clients "$PYTHON" tests/integration/clients/table.py
         WEIR=$PWD/build/weir stage schema "$PYTHON" tests/integration/clients/schema_calls.py
+        WEIR=$PWD/build/weir stage page "$PYTHON" tests/integration/clients/page.py
     fi
 fi
 if stage build-asan built asan; then
