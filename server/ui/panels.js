@@ -6,7 +6,7 @@ const ms = (value) => value > 0 ? duration(value * 1000) : "–";
 
 function table(heads, rows) {
   const cells = (tag, row) => row.map((cell, i) => el(tag, { class: heads[i][1] || "" }, cell));
-  return el("div", { class: "scroll" }, el("table", {}, el("thead", {}, el("tr", {}, ...cells("th", heads.map((head) => head[0])))), el("tbody", {}, ...rows.map((row) => el("tr", {}, ...cells("td", row))))));
+  return el("div", { class: "scroll" }, el("table", {}, el("thead", {}, el("tr", {}, ...cells("th", heads.map((head) => head[0])))), el("tbody", {}, ...rows.map((row) => Array.isArray(row) ? el("tr", {}, ...cells("td", row)) : row))));
 }
 
 // Replaces what a node shows, unless it is the same: selections and focus stay.
@@ -80,9 +80,9 @@ export function showModels(node, models) {
     el("div", { class: "head" }, el("h3", {}, view.name || "(not looked at yet)"), el("span", { class: "path" }, view.path)),
     serving ? el("p", { class: "quiet" }, [...serving.inputs, ...serving.outputs].map((tensor, i) => (i === serving.inputs.length ? "→ " : "") + tensor.name + " " + tensor.dtype + shape(tensor)).join(" ")) : null,
     view.problem ? el("p", { class: "problem" }, view.problem) : null,
-    view.versions.length ? table([["version"], ["state"], ["requests", "num"], ["samples"], ["loaded in", "num"], [""]],
-      view.versions.map((version) => [String(version.version), el("span", { class: "pill " + (version.rejected ? "bad" : KINDS[version.state] || "") }, version.rejected ? "rolled back" : version.state),
-        traffic(view, version), samples(version), ms(version.load_ms), version.reason])) : el("p", { class: "quiet" }, "no version lies there"),
+    view.versions.length ? table([["version"], ["state"], ["requests", "num"], ["samples"], ["loaded in", "num"]],
+      view.versions.flatMap((version) => [[String(version.version), el("span", { class: "pill " + (version.rejected ? "bad" : KINDS[version.state] || "") }, version.rejected ? "rolled back" : version.state),
+        traffic(view, version), samples(version), ms(version.load_ms)], ...(version.reason ? [el("tr", {}, el("td", { class: "reason", colspan: "5" }, version.reason))] : [])])) : el("p", { class: "quiet" }, "no version lies there"),
     view.rollout ? rolloutOf(view) : null,
     view.last_rollout ? el("p", { class: "quiet" }, "last rollout: " + view.last_rollout) : null)));
 }

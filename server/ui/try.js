@@ -46,7 +46,7 @@ function build(node) {
   };
   parts.node.className = "card";
   parts.picture.hidden = true;
-  parts.node.append(el("div", { class: "controls" }, parts.model, parts.version, parts.back, parts.which, parts.next, el("span", { class: "grow" }), parts.go),
+  parts.node.append(el("div", { class: "controls" }, parts.model, parts.version, parts.back, parts.which, parts.next, parts.go),
     el("div", { class: "input" }, parts.picture, parts.text), parts.result);
   node.replaceChildren(parts.node);
   parts.model.addEventListener("change", () => { number_ = 0; loaded = current().view.name + "/" + current().view.stable; options(parts.version, versionsOf()); sample(); });
