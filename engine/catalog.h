@@ -128,7 +128,6 @@ struct catalog_copy {
     struct job job;                             /* dims and inputs are the caller's; the rest is set here */
     struct job_tensor *outputs;                 /* what the client was answered */
     struct catalog_choice choice;               /* other is not NULL */
-    int64_t compute_ns;                         /* what it took on the device */
     void (*release)(struct catalog_copy *copy); /* takes all back, also the choice; thread: any */
     struct catalog *catalog;
     struct catalog_copy *next;

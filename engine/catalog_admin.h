@@ -115,7 +115,8 @@ struct catalog_model_view {
     struct catalog_outcomes_view outcomes[2]; /* by role */
     struct {
         uint64_t requests, rows, unequal, misfits, new_non_finite;
-        double max_error, mean_error, max_relative, agreement, compute_ratio; /* agreement -1: no decisions */
+        double max_error, mean_error, max_relative, agreement; /* agreement -1: no decisions */
+        double compute_ratio; /* what one row takes on the device, candidate's to stable's; 0: not known */
     } comparison;
     struct catalog_version_view *versions; /* newest first */
     size_t version_count;

@@ -64,8 +64,6 @@ static void compare(struct catalog *catalog, struct catalog_copy *copy, bool is_
             .stable = candidate_ran ? copy->outputs : job->outputs,
             .candidate = candidate_ran ? job->outputs : copy->outputs,
             .rows = job->dims.rows,
-            .stable_ns = candidate_ran ? copy->compute_ns : compute_ns(job),
-            .candidate_ns = candidate_ran ? compute_ns(job) : copy->compute_ns,
         };
         comparison_add(model->comparison, &pair);
     }

@@ -67,7 +67,17 @@ static void view_comparison(struct catalog *catalog, const struct catalog_model 
     out->comparison.mean_error = summary.mean_error;
     out->comparison.max_relative = summary.all.max_relative;
     out->comparison.agreement = summary.agreement;
-    out->comparison.compute_ratio = summary.compute_ratio;
+}
+
+/* What a batch of one row takes, candidate's to stable's, as the cost models say and the rollout judges. */
+static double compute_ratio(const struct catalog *catalog, const struct catalog_model *model) {
+    const struct entry *stable = model->stable, *candidate = model->candidate;
+    if (!stable || !stable->version || !candidate || !candidate->version)
+        return 0;
+    struct engine_costs before = engine_costs(catalog->options.engine, stable->version);
+    struct engine_costs after = engine_costs(catalog->options.engine, candidate->version);
+    double before_ns = before.base_ns + before.row_ns;
+    return before_ns > 0 ? (after.base_ns + after.row_ns) / before_ns : 0;
 }
 
 static void view_rollout(const struct catalog_model *model, struct catalog_model_view *out) {
@@ -98,6 +108,7 @@ enum weir_status catalog_view(struct catalog *catalog, int index, struct catalog
             view_entry(model, model->entries[i], &view.versions[i]);
         view.version_count = model->entry_count;
         view_rollout(model, &view);
+        view.comparison.compute_ratio = compute_ratio(catalog, model);
         view.stable = model->stable && model->stable->version ? model->stable->number : 0;
         view.candidate = model->candidate ? model->candidate->number : 0;
         snprintf(view.name, sizeof view.name, "%s", model->name);

@@ -149,10 +149,6 @@ void comparison_add(struct comparison *comparison, const struct comparison_pair 
         if (slot >= comparison->output_count)
             comparison->output_count = slot + 1;
     }
-    if (pair->stable_ns > 0 && pair->candidate_ns > 0) {
-        comparison->stable_ns += (double)pair->stable_ns;
-        comparison->candidate_ns += (double)pair->candidate_ns;
-    }
 }
 
 void comparison_summarize(const struct comparison *comparison, struct comparison_summary *out) {
@@ -172,5 +168,4 @@ void comparison_summarize(const struct comparison *comparison, struct comparison
     }
     out->mean_error = out->all.elements > 0 ? out->all.sum_error / (double)out->all.elements : 0;
     out->agreement = out->all.decisions > 0 ? (double)out->all.agreements / (double)out->all.decisions : -1;
-    out->compute_ratio = comparison->stable_ns > 0 ? comparison->candidate_ns / comparison->stable_ns : 0;
 }

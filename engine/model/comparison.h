@@ -15,8 +15,6 @@ struct comparison_pair {
     const struct job_tensor *stable;
     const struct job_tensor *candidate;
     uint32_t rows;
-    int64_t stable_ns; /* what it took on the device; 0: not known */
-    int64_t candidate_ns;
 };
 
 /* What is known of one output, or of all together. Errors are those of elements that are finite in both. */
@@ -36,7 +34,6 @@ struct comparison_tally {
 struct comparison {
     uint64_t requests, rows;
     uint64_t misfits; /* requests whose outputs have not the same sizes: nothing of them was compared */
-    double stable_ns, candidate_ns;
     int output_count;
     struct comparison_tally outputs[COMPARISON_OUTPUTS];
 };
@@ -46,8 +43,7 @@ struct comparison_summary {
     uint64_t requests, rows, misfits;
     struct comparison_tally all;
     double mean_error;
-    double agreement;     /* 0 to 1; -1: there was no decision to agree on */
-    double compute_ratio; /* candidate's time on the device to stable's; 0: not known */
+    double agreement; /* 0 to 1; -1: there was no decision to agree on */
 };
 
 /* Compares one request. Argmaxes agree where the same element is the largest, or where in either version both choices

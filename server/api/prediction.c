@@ -167,7 +167,6 @@ void prediction_end(struct prediction *prediction) {
     prediction->copy.job.inputs = prediction->job.inputs;
     prediction->copy.outputs = prediction->job.outputs;
     prediction->copy.choice = prediction->choice;
-    prediction->copy.compute_ns = prediction->job.finished_ns - prediction->job.started_ns;
     prediction->copy.release = compared;
     catalog_compare(prediction->api->catalog, &prediction->copy);
 }

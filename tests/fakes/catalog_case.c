@@ -252,7 +252,6 @@ uint64_t catalog_case_request(struct catalog_case *test, const struct catalog_as
     request->copy.job.inputs = &request->input;
     request->copy.outputs = &request->output;
     request->copy.choice = request->choice;
-    request->copy.compute_ns = request->job.finished_ns - request->job.started_ns;
     request->copy.release = release;
     if (request->choice.other && number > 0)
         catalog_compare(test->catalog, &request->copy);

@@ -1,5 +1,7 @@
 #include <criterion/criterion.h>
 
+#include "engine/catalog/parts.h"
+#include "engine/engine.h"
 #include "tests/fakes/catalog_case.h"
 #include "tests/fakes/model_files.h"
 
@@ -31,4 +33,24 @@ Test(view, it_shows_what_serves_and_what_does_not) {
     cr_assert_gt(view.versions[1].load_ms, 0);
     cr_assert_eq(view.loads, 1);
     cr_assert_eq(view.load_failures, 1);
+}
+
+Test(view, computing_time_is_compared_for_the_same_rows_while_there_is_a_candidate) {
+    struct catalog_model_view view;
+    catalog_case_begin(&test);
+    test.hold_new = true;
+    model_files_version("1", 1, "N");
+    cr_assert_eq(catalog_case_open(&test), WEIR_OK);
+    catalog_case_view(&test, &view);
+    cr_assert_eq(view.comparison.compute_ratio, 0, "nothing to compare with");
+    model_files_version("2", 1, "N");
+    test.order.rollout.is_shadow = true;
+    test.order.rollout.shadow_percent = 10;
+    cr_assert_eq(catalog_case_order(&test, CATALOG_START, 2), WEIR_OK, "%s", test.order.error.text);
+    catalog_case_view(&test, &view);
+    struct engine_costs before = engine_costs(test.engine, test.catalog->models[0].stable->version);
+    struct engine_costs after = engine_costs(test.engine, test.catalog->models[0].candidate->version);
+    double ratio = (after.base_ns + after.row_ns) / (before.base_ns + before.row_ns);
+    cr_assert_gt(ratio, 0);
+    cr_assert_float_eq(view.comparison.compute_ratio, ratio, 1e-9);
 }
