@@ -10,6 +10,7 @@ import unittest
 
 import onnx_writer
 from harness import ROOT, WEIR, Server, eventually, run_weir
+from test_ui_cases import Events
 
 MODULE = pathlib.Path(WEIR).parent / "tests" / "weir_cuda_sim.so"
 DIGITS = ROOT / "models" / "digits"
@@ -141,6 +142,13 @@ class Telemetry(unittest.TestCase):
             self.assertEqual(page.values("weir_gpu_info", "driver"), {"580.00.double"})
             threads = pathlib.Path("/proc/%d/task" % server.process.pid).glob("*/comm")
             self.assertEqual(sum(name.read_text(encoding="ascii").startswith("sampler") for name in threads), 1)
+
+    def test_the_status_page_has_the_mean_and_the_sum_of_the_gpus(self):
+        with self.server("devices=2", gpu_count=2) as server, Events(server) as events:
+            point = events.until("points", lambda data: data["gpu_permille"] and data["gpu_permille"][-1] is not None)
+            self.assertEqual(point["gpu_permille"][-1], 370)
+            self.assertEqual(point["gpu_memory_total_mib"][-1], 512)
+            self.assertEqual(len(events.until("health", lambda data: data["device"].get("gpus"))["device"]["gpus"]), 2)
 
     def test_what_cannot_be_read_is_absent_and_never_zero(self):
         with self.server("mig=1") as server:
