@@ -68,9 +68,9 @@ function niceStep(span, count, base) {
 }
 
 function linear(most, options) {
-  const top = options.top || Math.max(most * 1.06, options.least || 1e-9);
+  const fixed = options.top >= most ? options.top : 0, top = fixed || Math.max(most * 1.06, options.least || 1e-9);
   const step = niceStep(top, 3, options.binary ? 1024 : 10), ticks = [];
-  const end = options.top || Math.ceil(top / step - 1e-9) * step;
+  const end = fixed || Math.ceil(top / step - 1e-9) * step;
   for (let at = 0; at <= end * 1.0001; at += step) ticks.push(at);
   return { ticks, place: (value) => Math.min(1, value / end) };
 }
@@ -85,7 +85,7 @@ function logarithmic(least, most) {
 
 // ---- drawing
 
-const LEFT = 46, RIGHT = 6, TOP = 6, BOTTOM = 18;
+const LEFT = 54, RIGHT = 6, TOP = 6, BOTTOM = 18;
 
 class Canvas {
   constructor(options) {
