@@ -37,7 +37,9 @@ The clients are installed by package at test time, into a folder outside the rep
 `requirements-*.txt`); curl and node are the machine's own, and one that is not installed fails. What the calls assert is in
 the programs beside this file.
 
-`schema_calls.py` calls what /openapi.json describes, over 10,000 times, with what schemathesis makes up.
+`schema_calls.py` calls what /openapi.json describes, over 10,000 times, with what schemathesis makes up, and as often what the
+Open Inference Protocol's own description of /v2 does; `protocol_description.py` says where that is taken from, and lists one by
+one where it and the protocol's servers disagree.
 
 Refused on purpose: `load_model` and `unload_model`, since /admin does that; trace, logging and sequences, which are neither
 served nor advertised. Streams and shared memory are not called.
