@@ -78,6 +78,12 @@ def connections(server):
     return server.metrics().total("weir_connections")
 
 
+def alone(server):
+    """Waits until the connections of before have ended. Returns their number, with the one that asks for it."""
+    eventually(lambda: connections(server) == 1, what="the end of earlier connections")
+    return 1
+
+
 class Page(ServerCase):
     OPTIONS = {"batch_size": 8, "workers": 2}
 
@@ -237,7 +243,7 @@ class Page(ServerCase):
             events.next("points")
 
     def test_a_page_that_leaves_gives_its_connection_back(self):
-        before = connections(self.server)
+        before = alone(self.server)
         page = Events(self.server)
         eventually(lambda: connections(self.server) == before + 1, what="the page's connection")
         page.client.close()
@@ -248,6 +254,7 @@ class Page(ServerCase):
             page = self.server.metrics()
             return page.total("weir_requests_total", route="/ui", code=200), page.total("weir_requests_total", code=499)
 
+        alone(self.server)
         page = Events(self.server)
         page.next("points")
         streams, gone = count()
@@ -283,7 +290,7 @@ class Ends(unittest.TestCase):
     def test_a_page_that_does_not_read_is_dropped_and_holds_up_nobody(self):
         config = "models:\n" + "".join("  model-%02d-%s: %s\n" % (i, "x" * 40, DIGITS) for i in range(64))
         with Server(config=config, write_timeout_ms=1500, scan_ms=1000) as server:
-            before = connections(server)
+            before = alone(server)
             slow = socket.socket()
             slow.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)  # small, so that it is soon full
             slow.connect((server.host, server.port))
