@@ -37,7 +37,7 @@ class Memory(unittest.TestCase):
 
     def test_inflated_bytes_count_and_health_does_not_wait_for_them(self):
         packed = gzip.compress(b'{"instances":[' + b" " * (8 * MIB))
-        with Server(reference.demo(), max_inflight_body_bytes=64 * MIB) as server:
+        with Server(reference.demo(), max_inflight_body_bytes=64 * MIB, timeout_ms=60000) as server:
             base = server.resident_bytes()
             clients = [server.client() for _ in range(20)]
             for client in clients:

@@ -125,6 +125,7 @@ class Models:
 class AdminServer(Server):
     def __init__(self, *model, **options):
         options.setdefault("admin_listen", "127.0.0.1:0")
+        options.setdefault("queue_delay_target_ms", 60000)  # who answers is what is asked: a busy machine refuses nobody
         super().__init__(*model, **options)
         if options.get("wait", "ready"):
             self.admin_port = eventually(self.find_admin, what="the admin listener")
