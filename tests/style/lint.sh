@@ -3,7 +3,7 @@
 # line is `N passed, N failed`.
 set -uo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/../.." || exit 1
-LIMIT_SECONDS=320
+LIMIT_SECONDS=420
 mkdir -p build/logs
 good=0 bad=0
 
