@@ -92,6 +92,8 @@ void conn_read(struct conn *conn);
 void conn_flush(struct conn *conn);
 /* Writes an answer's head into CONN_HEAD_BYTES. is_stream: its body has no known size. Returns its bytes. */
 size_t conn_write_head(struct conn *conn, const struct reply *reply, bool is_stream, char *head);
+/* Sends more of `out`. Returns true when that was all; false: the rest is waited for, or the connection is closed. */
+bool conn_send_kept(struct conn *conn);
 /* Sends what a stream's client did not take so far. */
 void conn_flush_stream(struct conn *conn);
 /* Ends an open stream, and the connection. */

@@ -145,27 +145,30 @@ void exchange_reply(struct exchange *exchange, const struct reply *reply) {
     conn_deadline(conn, conn->loop->now_ns + conn->loop->options.write_timeout_ns);
 }
 
-void conn_flush(struct conn *conn) {
-    if (conn->state == CONN_STREAM) {
-        conn_flush_stream(conn);
-        return;
-    }
+bool conn_send_kept(struct conn *conn) {
     struct iovec part = {.iov_base = conn->out + conn->out_sent, .iov_len = conn->out_size - conn->out_sent};
     ssize_t sent = conn->transport.ops->writev(&conn->transport, &part, 1);
     if (sent < 0) {
         if (errno != EAGAIN && errno != EWOULDBLOCK && errno != EINTR)
             conn_close(conn);
-        return;
+        return false;
     }
     conn->out_sent += (size_t)sent;
     if (conn->exchange.entry)
         conn->exchange.entry->answer_bytes += sent;
     if (conn->out_sent < conn->out_size)
-        return;
+        return false;
     conn_unhold(conn);
     free(conn->out);
     conn->out = NULL;
-    conn_answered(conn);
+    return true;
+}
+
+void conn_flush(struct conn *conn) {
+    if (conn->state == CONN_STREAM)
+        conn_flush_stream(conn);
+    else if (conn_send_kept(conn))
+        conn_answered(conn);
 }
 
 void conn_answered(struct conn *conn) {

@@ -13,12 +13,6 @@
 #include "server/http/loop.h"
 #include "server/observe/access_entry.h"
 
-/* Notes what the socket took. */
-static void note_sent(struct conn *conn, size_t sent) {
-    if (conn->exchange.entry)
-        conn->exchange.entry->answer_bytes += (int64_t)sent;
-}
-
 /* Keeps bytes for later, behind those that wait already. False: no memory. */
 static bool keep(struct conn *conn, const char *bytes, size_t size) {
     size_t left = conn->out ? conn->out_size - conn->out_sent : 0;
@@ -47,7 +41,8 @@ static bool send_parts(struct conn *conn, const struct iovec *parts, int count) 
         sent = conn->transport.ops->writev(&conn->transport, parts, count);
         if (sent < 0 && errno != EAGAIN && errno != EWOULDBLOCK && errno != EINTR)
             return false;
-        note_sent(conn, sent > 0 ? (size_t)sent : 0);
+        if (sent > 0 && conn->exchange.entry)
+            conn->exchange.entry->answer_bytes += sent;
     }
     size_t skip = sent > 0 ? (size_t)sent : 0;
     for (int i = 0; i < count; i++) {
@@ -65,6 +60,8 @@ bool exchange_stream(struct exchange *exchange, const struct reply *reply) {
     conn->code = (uint16_t)reply->code;
     conn->reason = (uint8_t)reply->reason;
     struct iovec part = {.iov_base = head, .iov_len = conn_write_head(conn, reply, true, head)};
+    if (exchange->entry)
+        exchange->entry->answer_bytes = -(int64_t)part.iov_len;
     conn->state = CONN_STREAM;
     conn_deadline(conn, DEADLINE_NEVER);
     /* A client that fell off the net is noticed by what it does not acknowledge. */
@@ -108,22 +105,9 @@ bool exchange_send(struct exchange *exchange, const char *bytes, size_t size) {
 }
 
 void conn_flush_stream(struct conn *conn) {
-    if (conn->out) {
-        struct iovec part = {.iov_base = conn->out + conn->out_sent, .iov_len = conn->out_size - conn->out_sent};
-        ssize_t sent = conn->transport.ops->writev(&conn->transport, &part, 1);
-        if (sent < 0) {
-            if (errno != EAGAIN && errno != EWOULDBLOCK && errno != EINTR)
-                conn_close(conn);
-            return;
-        }
-        note_sent(conn, (size_t)sent);
-        conn->out_sent += (size_t)sent;
-        if (conn->out_sent < conn->out_size)
-            return;
-        free(conn->out);
-        conn->out = NULL;
-        conn_deadline(conn, DEADLINE_NEVER);
-    }
+    if (conn->out && !conn_send_kept(conn))
+        return;
+    conn_deadline(conn, DEADLINE_NEVER);
     conn_watch(conn, EV_READ);
 }
 

@@ -228,6 +228,16 @@ class Lines(Logged):
         self.assertEqual(whole["bytes_in"], len(reference.wide_rows(3)))
         self.assertTrue(any("path" not in line for line in gone))
 
+    def test_the_bytes_of_an_answer_without_an_end_are_those_of_its_body(self):
+        with self.start() as server, server.client() as client:
+            client.send(b"GET /ui/events HTTP/1.0\r\n\r\n")  # in HTTP/1.0 a piece has no length before it
+            while b"event: points" not in client.left:
+                client.read_some()
+            server.stop()
+            body = client.rest().split(b"\r\n\r\n", 1)[1]
+        line = next(line for line in read(self.path) if line["route"] == "/ui")
+        self.assertEqual((line["code"], line["reason"], line["bytes_out"]), (200, "ok", len(body)))
+
 
 def mixed_client(server, seed, seconds):
     """Requests of all kinds until the time is up; some leave in the middle."""
