@@ -132,35 +132,31 @@ static inline const char *take_everyday(const char *text, uint64_t *out, int *ou
 }
 
 /* Reads one number of everyday form. Returns its end, or NULL if it is not one. */
-static inline const char *read_quickly(const char *text, void *out, const struct number_range *unused) {
-    float *value = out;
+static inline const char *read_quickly(const char *text, float *out) {
     uint64_t mantissa;
     int power;
-    (void)unused;
     const char *end = take_everyday(text, &mantissa, &power);
-    if (!end || !round_quickly(mantissa, power, value))
+    if (!end || !round_quickly(mantissa, power, out))
         return NULL;
     if (*text == '-')
-        *value = -*value;
+        *out = -*out;
     return end;
 }
 
 /* The same to float64. */
-static inline const char *read_double_quickly(const char *text, void *out, const struct number_range *unused) {
-    double *value = out;
+static inline const char *read_double_quickly(const char *text, double *out) {
     uint64_t mantissa;
     int power;
-    (void)unused;
     const char *end = take_everyday(text, &mantissa, &power);
-    if (!end || !round_double_quickly(mantissa, power, value))
+    if (!end || !round_double_quickly(mantissa, power, out))
         return NULL;
     if (*text == '-')
-        *value = -*value;
+        *out = -*out;
     return end;
 }
 
 /* Reads one integer of at most 18 digits. Returns its end, or NULL if it is not one of the range. */
-static inline const char *read_integer(const char *text, void *out, const struct number_range *range) {
+static inline const char *read_integer(const char *text, const struct number_range *range, int64_t *out) {
     enum { MOST_DIGITS = 18 };
     bool negative = *text == '-';
     const char *first = text + negative, *p = first;
@@ -170,7 +166,7 @@ static inline const char *read_integer(const char *text, void *out, const struct
     if (p == first || is_digit(*p) || (*first == '0' && p - first > 1))
         return NULL;
     value = negative ? -value : value;
-    *(int64_t *)out = value;
+    *out = value;
     return value < range->least || value > range->most ? NULL : p;
 }
 
@@ -178,43 +174,64 @@ static inline bool is_white(char c) {
     return c == ' ' || c == '\n' || c == '\r' || c == '\t';
 }
 
-/* Reads numbers with commas between them, of `size` bytes each, by one of the above, which is built into each copy of
- * this. */
-static inline __attribute__((always_inline)) size_t
-read_list(const char **text, const char *end, void *out, size_t size, size_t room, bool *after_comma,
-          const char *(*read)(const char *, void *, const struct number_range *), const struct number_range *range) {
+/* May a number end here? NULL: there was none. */
+static inline bool ends_well(const char *after) {
+    return after && (*after == ',' || *after == ']' || is_white(*after));
+}
+
+/* Goes behind a comma, and the white space after it. */
+static inline const char *pass_comma(const char *p, const char *end, bool *is_there) {
+    *is_there = *p == ',';
+    if (*is_there)
+        for (p++; p < end && is_white(*p);)
+            p++;
+    return p;
+}
+
+size_t number_read_run(const char **text, const char *end, float *out, size_t room, bool *after_comma) {
     const char *p = *text;
     size_t count = 0;
     *after_comma = true;
-    while (count < room && end - p >= NUMBER_MARGIN_BYTES) {
-        const char *after = read(p, (char *)out + count * size, range);
-        if (!after || (*after != ',' && *after != ']' && !is_white(*after)))
+    while (*after_comma && count < room && end - p >= NUMBER_MARGIN_BYTES) {
+        const char *after = read_quickly(p, out + count);
+        if (!ends_well(after))
             break;
         count++;
-        p = after;
-        if (*p != ',') {
-            *after_comma = false;
-            break;
-        }
-        p++;
-        while (p < end && is_white(*p))
-            p++;
+        p = pass_comma(after, end, after_comma);
     }
     *text = p;
     return count;
 }
 
-size_t number_read_run(const char **text, const char *end, float *out, size_t room, bool *after_comma) {
-    return read_list(text, end, out, sizeof *out, room, after_comma, read_quickly, NULL);
-}
-
 size_t number_read_doubles(const char **text, const char *end, double *out, size_t room, bool *after_comma) {
-    return read_list(text, end, out, sizeof *out, room, after_comma, read_double_quickly, NULL);
+    const char *p = *text;
+    size_t count = 0;
+    *after_comma = true;
+    while (*after_comma && count < room && end - p >= NUMBER_MARGIN_BYTES) {
+        const char *after = read_double_quickly(p, out + count);
+        if (!ends_well(after))
+            break;
+        count++;
+        p = pass_comma(after, end, after_comma);
+    }
+    *text = p;
+    return count;
 }
 
 size_t number_read_integers(const char **text, const char *end, const struct number_range *range, int64_t *out,
                             size_t room, bool *after_comma) {
-    return read_list(text, end, out, sizeof *out, room, after_comma, read_integer, range);
+    const char *p = *text;
+    size_t count = 0;
+    *after_comma = true;
+    while (*after_comma && count < room && end - p >= NUMBER_MARGIN_BYTES) {
+        const char *after = read_integer(p, range, out + count);
+        if (!ends_well(after))
+            break;
+        count++;
+        p = pass_comma(after, end, after_comma);
+    }
+    *text = p;
+    return count;
 }
 
 /* A number taken apart: mantissa * 10^power, the mantissa's first MAX_DIGITS digits. */
