@@ -81,12 +81,6 @@ class RoundTrips(unittest.TestCase):
         body = body.encode() if isinstance(body, str) else body
         return self.server.request("POST", path, body, content_type=kind, headers=list(headers))
 
-    def each(self, without=()):
-        for kind, datatype, name, _ in TYPES:
-            if kind not in without:
-                with self.subTest(kind):
-                    yield kind, datatype, name
-
     def numbers(self, answer, *path):
         """The numbers of a JSON answer as their texts, flat."""
         self.assertEqual(answer.status, 200, answer)
@@ -101,31 +95,33 @@ class RoundTrips(unittest.TestCase):
     # -- binary
 
     def test_bytes_come_back_to_the_bit(self):
-        for kind, datatype, _ in self.each():
-            rows = bits(kind).reshape(-1, WIDTH)
-            raw = rows.tobytes()
-            answer = self.post("/models/%s/predict" % kind, raw, "application/octet-stream")
-            self.assertEqual((answer.status, answer.body), (200, raw))
-            head = json.dumps({
-                **v2(kind, datatype, rows, parameters={"binary_data_size": len(raw)}), "parameters": {"binary_data_output": True},
-            }).encode()
-            for size, body in ((len(head), head + raw), (0, raw)):
-                answer = self.post("/v2/models/%s/infer" % kind, body, headers=[(LENGTH, str(size))])
-                self.assertEqual(answer.status, 200, answer)
-                size = int(answer.headers[LENGTH.lower()])
-                output = json.loads(answer.body[:size])["outputs"][0]
-                self.assertEqual((output["datatype"], output["shape"]), (datatype, [len(rows), WIDTH]))
-                self.assertEqual(answer.body[size:], raw)
+        for kind, datatype, _, _ in TYPES:
+            with self.subTest(kind):
+                rows = bits(kind).reshape(-1, WIDTH)
+                raw = rows.tobytes()
+                answer = self.post("/models/%s/predict" % kind, raw, "application/octet-stream")
+                self.assertEqual((answer.status, answer.body), (200, raw))
+                head = json.dumps({
+                    **v2(kind, datatype, rows, parameters={"binary_data_size": len(raw)}), "parameters": {"binary_data_output": True},
+                }).encode()
+                for size, body in ((len(head), head + raw), (0, raw)):
+                    answer = self.post("/v2/models/%s/infer" % kind, body, headers=[(LENGTH, str(size))])
+                    self.assertEqual(answer.status, 200, answer)
+                    size = int(answer.headers[LENGTH.lower()])
+                    output = json.loads(answer.body[:size])["outputs"][0]
+                    self.assertEqual((output["datatype"], output["shape"]), (datatype, [len(rows), WIDTH]))
+                    self.assertEqual(answer.body[size:], raw)
 
     def test_arrays_come_back_to_the_bit(self):
-        for kind, _, name in self.each():
-            array = bits(kind).reshape(-1, WIDTH)
-            array = array.view({"bool": "?", "bf16": "|V2"}.get(kind, name))
-            file = io.BytesIO()
-            numpy.save(file, array)
-            answer = self.post("/models/%s/predict" % kind, file.getvalue(), "application/x-npy")
-            self.assertEqual(answer.status, 200, answer)
-            self.assertEqual(numpy.load(io.BytesIO(answer.body)).tobytes(), array.tobytes())
+        for kind, _, name, _ in TYPES:
+            with self.subTest(kind):
+                array = bits(kind).reshape(-1, WIDTH)
+                array = array.view({"bool": "?", "bf16": "|V2"}.get(kind, name))
+                file = io.BytesIO()
+                numpy.save(file, array)
+                answer = self.post("/models/%s/predict" % kind, file.getvalue(), "application/x-npy")
+                self.assertEqual(answer.status, 200, answer)
+                self.assertEqual(numpy.load(io.BytesIO(answer.body)).tobytes(), array.tobytes())
 
     # -- JSON
 
@@ -141,13 +137,16 @@ class RoundTrips(unittest.TestCase):
             yield self.post("/v2/models/%s/infer" % kind, head + data + "}]}"), ("outputs", 0, "data")
 
     def test_json_is_exact_and_has_the_fewest_digits(self):
-        for kind, datatype, _ in self.each(without=("bool", "f16", "bf16")):
-            values = finite(kind)[:2000]
-            texts = [text_of(value) for value in values]
-            rows = [texts[i : i + WIDTH] for i in range(0, len(texts), WIDTH)]
-            for answer, path in self.json_answers(kind, datatype, rows):
-                got = self.numbers(answer, *path)
-                self.assertEqual([decimal.Decimal(text) for text in got], [decimal.Decimal(text) for text in texts])
+        for kind, datatype, _, _ in TYPES:
+            if kind in ("bool", "f16", "bf16"):
+                continue
+            with self.subTest(kind):
+                values = finite(kind)[:2000]
+                texts = [text_of(value) for value in values]
+                rows = [texts[i : i + WIDTH] for i in range(0, len(texts), WIDTH)]
+                for answer, path in self.json_answers(kind, datatype, rows):
+                    got = self.numbers(answer, *path)
+                    self.assertEqual([decimal.Decimal(text) for text in got], [decimal.Decimal(text) for text in texts])
 
     def test_the_ends_of_int64(self):
         texts = ["9223372036854775807", "-9223372036854775808", "9007199254740993", "-1"]
