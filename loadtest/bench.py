@@ -92,11 +92,24 @@ class Bench:
         logged = self.load(self.logged, kind, connections=CONNECTIONS, seconds=self.options.seconds)
         self.note("logged_%s_us" % kind, logged["watched_cpu_us_per_answer"])
         self.note("bare_%s_per_s" % kind, report["answers_per_s"])
-        with Scraper(self.observed.address):
+        with Scraper(self.observed.address) as scraper:
             observed = self.load(self.observed, kind, connections=CONNECTIONS, seconds=self.options.seconds)
+        if scraper.count < self.options.seconds:
+            raise MeasureError("the metrics were asked for only %d times" % scraper.count)
         self.note("observed_%s_us" % kind, observed["watched_cpu_us_per_answer"])
         deserted = self.load(self.deserted, kind, connections=CONNECTIONS, seconds=self.options.seconds)
         self.note("deserted_%s_us" % kind, deserted["watched_cpu_us_per_answer"])
+
+    def check_traces(self):
+        """What was measured as traced was: the collector has some, and where there is none they were given up."""
+        end = time.monotonic() + 30
+        while time.monotonic() < end:
+            gone = self.deserted.metrics()
+            taken = self.observed.metrics()["weir_traces_exported_total"]
+            if taken > 0 and self.collector.bytes > 0 and gone["weir_traces_failed_total"] + gone["weir_traces_dropped_total"] > 0:
+                return
+            time.sleep(0.1)
+        raise MeasureError("no traces were exported, or none were given up")
 
     def alone(self, kind):
         """Latency of a client that is alone."""
@@ -131,6 +144,7 @@ class Bench:
                 self.parts()
                 for kind in KINDS:
                     self.alone(kind)
+            self.check_traces()
             self.wrk = self.second_opinion()
         finally:
             self.stop()

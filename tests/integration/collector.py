@@ -12,6 +12,7 @@ import json
 import re
 import socket
 import threading
+import time
 
 ID = {"traceId": re.compile(r"[0-9a-f]{32}"), "spanId": re.compile(r"[0-9a-f]{16}"), "parentSpanId": re.compile(r"[0-9a-f]{16}")}
 NANOS = re.compile(r"[1-9][0-9]{18}")  # since 2001
@@ -84,7 +85,7 @@ class Collector:
 
     def __init__(self, answers=(), always=None):
         self.answers, self.always = list(answers), always
-        self.lock, self.bodies, self.faults, self.requests = threading.Lock(), [], [], 0
+        self.lock, self.bodies, self.faults, self.requests, self.times = threading.Lock(), [], [], 0, []
         self.known, self.read = [], 0
         self.over = threading.Event()
         outer = self
@@ -120,6 +121,7 @@ class Collector:
         body = handler.rfile.read(int(handler.headers["Content-Length"]))
         with self.lock:
             self.requests += 1
+            self.times.append(time.monotonic())
             answer = self.answers.pop(0) if self.answers else self.always or (200, {}, b"{}")
         if answer == "hang":
             self.over.wait()

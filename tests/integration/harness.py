@@ -355,6 +355,12 @@ class Server:
     def metrics(self):
         return Metrics.parse(self.request("GET", "/metrics").body.decode())
 
+    def alone(self):
+        """Waits until what was asked before has ended, and has been counted. Returns the connections that are left: that of
+        who asks."""
+        eventually(lambda: self.metrics().total("weir_connections") == 1, what="the end of earlier connections")
+        return 1
+
     def alive(self):
         return self.process.poll() is None and self.request("GET", "/health/live").status == 200
 

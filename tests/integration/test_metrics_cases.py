@@ -183,6 +183,7 @@ class Small(ServerCase):
         return [line.split()[2] for line in self.page().body.decode().splitlines() if line.startswith("# TYPE ")]
 
     def test_a_scrape_is_not_counted_as_a_prediction(self):
+        self.server.alone()
         before = self.server.metrics()
         head = self.server.request("HEAD", "/metrics")
         self.assertEqual((head.status, head.body), (200, b""))
@@ -192,6 +193,7 @@ class Small(ServerCase):
             self.assertEqual(after.total(name), before.total(name), name)
 
     def test_an_answer_is_in_each_stages_histogram_once(self):
+        self.server.alone()
         before = self.server.metrics()
         for _ in range(5):
             self.assertEqual(self.server.predict([[1, 2, 3, 4]]).status, 200)

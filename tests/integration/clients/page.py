@@ -191,7 +191,7 @@ class Page(unittest.TestCase):
             browser.see(".tile:nth-child(1)", "0")
             before = browser.run(INK, 0)
             with Asking(server, ROWS):
-                eventually(lambda: browser.text(".tile:nth-child(1)").split("/")[0].strip() not in ("–", "0", "0\n"), 30, "predictions")
+                eventually(lambda: browser.text(".tile:nth-child(1)").split("/")[0].strip() not in ("–", "0"), 30, "predictions")
                 eventually(lambda: browser.run(INK, 0) > before + 500, 30, "an area in the first plot")
                 for plot in (1, 2, 3, 4):
                     eventually(lambda: browser.run(INK, plot) > 40, 30, "plot %d" % plot)
@@ -249,14 +249,13 @@ class Page(unittest.TestCase):
             browser.see("#status", "ready")
             models.publish(2, b"no model")
             browser.see("#problems", "version 2 is failed")
-            port, command = server.port, server.command
+            port = server.port
             server.stop()
             browser.see("#status", "not reached")
             browser.see("#live", "no data since")
             with Server(models.path, port=port, wait="listening"):
                 browser.see("#live", "live")
                 browser.see("#status", "ready")
-            self.assertTrue(command)
         with Server(str(HERE), wait="listening") as server, Browser() as browser:
             browser.open(server)
             browser.see("#status", "not ready")
