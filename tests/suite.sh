@@ -41,8 +41,7 @@ build() {
 }
 
 # Most of an integration test is waiting. So the presets of the later stages are built meanwhile, in the order of their
-# stages, by processes that run only where nobody else wants to: tests do not notice. Each leaves its exit status beside
-# its log.
+# stages, by processes that run only where nobody else wants to. Each leaves its exit status beside its log.
 AHEAD=("asan all" "tsan race_programs double_programs weir" "fuzz fuzz_targets")
 build_ahead() {
     local preset targets

@@ -16,13 +16,12 @@ const OUTCOMES = ["ok", "refused", "late", "bad", "failed", "gone"];
 const rate = (name) => (point) => point.interval_ms > 0 ? point[name] * 1000 / point.interval_ms : null;
 const share = (name) => (point) => point[name] === null ? null : point[name] / 10;
 const plain = (name) => (point) => point[name];
-const perSecond = (value) => number(value);
 const inTime = (point) => point.interval_ms > 0 ? (point.rows - point.wasted) * 1000 / point.interval_ms : null;
 
 const quantiles = (prefix) => [["p99", "c-p99"], ["p95", "c-p95"], ["p50", "c-p50"]].map(([name, paint]) => ({ label: name, color: paint, value: plain(prefix + name + "_us") }));
 const plots = [
   new TimePlot({
-    title: "Predictions", unit: "per second", stacked: true, least: 1, tick: perSecond, show: perSecond,
+    title: "Predictions", unit: "per second", stacked: true, least: 1, tick: number, show: number,
     about: "Predictions that ended, by outcome. refused: 503, for want of room or time; late: 504; bad: the client's fault; gone: the client left.",
     series: [["answered", "ok"], ["refused", "refused"], ["late", "late"], ["bad", "bad"], ["failed", "failed"], ["gone", "gone"]].map(([label, name]) => ({ label, color: "c-" + name, value: rate(name) })),
   }),
@@ -35,7 +34,7 @@ const plots = [
     about: "From the moment a request is complete until its first batch begins.",
   }),
   new TimePlot({
-    title: "Goodput", unit: "rows per second", log: true, tick: perSecond, show: perSecond,
+    title: "Goodput", unit: "rows per second", log: true, tick: number, show: number,
     about: "Rows computed in time, against what the devices are expected to do in full batches. wasted: the answer was late, or its client gone.",
     series: [
       { label: "capacity", color: "c-capacity", dash: true, value: plain("capacity") },
@@ -155,7 +154,7 @@ function draw() {
 
 function tip(view) {
   const node = $("tip");
-  const lines = !hover ? null : hover.bar !== undefined ? hover.bar >= 0 && bars.bars && hover.plot.tip(hover.bar) : view.hover && hover.plot.tip(view.hover);
+  const lines = !hover ? null : hover.bar !== undefined ? hover.bar >= 0 && bars.bars && hover.bar < bars.bars.length && hover.plot.tip(hover.bar) : view.hover && hover.plot.tip(view.hover);
   node.hidden = !lines;
   if (!lines) return;
   node.replaceChildren(el("b", {}, lines[0]), ...lines.slice(1).map(([paint, name, value]) => {
@@ -243,6 +242,8 @@ let source = null, retry = 0;
 function connect() {
   clearTimeout(retry);
   if (source) source.close();
+  source = null;
+  if (document.hidden) return; // it connects when somebody looks
   source = new EventSource("ui/events");
   for (const [name, handle] of Object.entries(handlers)) source.addEventListener(name, (event) => { lastEvent = performance.now(); handle(JSON.parse(event.data)); state(); });
   source.onerror = () => {
@@ -266,7 +267,7 @@ setInterval(state, 1000);
 let hiding = 0;
 document.addEventListener("visibilitychange", () => {
   clearTimeout(hiding);
-  if (document.hidden) hiding = setTimeout(() => { source.close(); source = null; }, HIDDEN_MS);
+  if (document.hidden) hiding = setTimeout(() => { clearTimeout(retry); if (source) source.close(); source = null; }, HIDDEN_MS);
   else if (!source) connect();
 });
 

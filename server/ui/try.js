@@ -3,7 +3,7 @@ import { color, duration, el, number } from "./plots.js";
 
 const STAGES = { parse: "c-gone", queue: "c-refused", compute: "c-ok", encode: "c-late" };
 const MOST_TEXT = 60000, MOST_BARS = 12;
-let models = [], chosen = "", number_ = 0, count = 0, expected = null, whole = null, loaded = "", busy = false;
+let models = [], asked = 0, number_ = 0, count = 0, expected = null, whole = null, loaded = "", busy = false;
 let parts = null;
 
 export function setModels(node, list) {
@@ -12,10 +12,11 @@ export function setModels(node, list) {
   const names = models.map((model) => model.view.name), versions = versionsOf();
   options(parts.model, names.map((name) => [name, name]));
   parts.model.hidden = names.length < 2;
+  const version = parts.version.value;
   options(parts.version, versions);
   parts.node.disabled = !models.length;
   const key = models.length ? current().view.name + "/" + current().view.stable : "";
-  if (key !== loaded) { loaded = key; number_ = 0; sample(); }
+  if (key !== loaded) { loaded = key; number_ = 0; sample(); } else if (parts.version.value !== version) sample();
 }
 
 function current() {
@@ -53,7 +54,7 @@ function build(node) {
   parts.version.addEventListener("change", sample);
   parts.back.addEventListener("click", () => { number_ = (number_ + count - 1) % count; sample(); });
   parts.next.addEventListener("click", () => { number_ = (number_ + 1) % count; sample(); });
-  parts.text.addEventListener("input", () => { expected = null; whole = null; parts.which.textContent = "your own"; picture(); });
+  parts.text.addEventListener("input", () => { asked++; expected = null; whole = null; parts.which.textContent = "your own"; picture(); });
   parts.go.addEventListener("click", predict);
   quiet("Press Predict to send this to the model.");
 }
@@ -67,11 +68,15 @@ async function sample() {
   if (!models.length) return;
   const headers = parts.version.value ? { "X-Weir-Version": parts.version.value } : {};
   let got = null;
+  const turn = ++asked;
   // A version without samples is no fault: the server is not asked for what it said is not there.
   const number = Number(parts.version.value) || current().view.stable, version = current().view.versions.find((one) => one.version === number);
   if (version && version.samples) {
-    const answer = await fetch(base() + "samples/" + number_, { headers });
-    if (answer.ok) got = await answer.json();
+    try {
+      const answer = await fetch(base() + "samples/" + number_, { headers });
+      if (answer.ok) got = await answer.json();
+    } catch { /* the page says that the server is not reached */ }
+    if (turn !== asked) return; // a later one, or what was typed meanwhile, is shown
   }
   count = got ? got.count : 0;
   expected = got ? got.expected : null;
