@@ -135,8 +135,7 @@ static enum weir_status make_stable(struct catalog *catalog, struct catalog_mode
     model->stable = entry;
     model->candidate = NULL;
     entry->is_wanted = false;
-    pthread_mutex_unlock(&catalog->lock);
-    state_apply(catalog, model);
+    state_commit(catalog, model);
     return WEIR_OK;
 }
 
@@ -199,8 +198,7 @@ static enum weir_status begin_rollout(struct catalog *catalog, struct catalog_mo
     pthread_mutex_lock(&catalog->lock);
     model->candidate = entry;
     entry->is_wanted = false;
-    pthread_mutex_unlock(&catalog->lock);
-    state_apply(catalog, model);
+    state_commit(catalog, model);
     return WEIR_OK;
 }
 
@@ -283,8 +281,7 @@ static enum weir_status roll_back(struct catalog *catalog, struct catalog_model 
     if (state)
         rollout_file_end(state, ROLLOUT_ROLLED_BACK, reason, clock_unix_s());
     model->candidate = NULL;
-    pthread_mutex_unlock(&catalog->lock);
-    state_apply(catalog, model);
+    state_commit(catalog, model);
     return state_note(catalog, model, reason, text);
 }
 

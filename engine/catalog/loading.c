@@ -247,9 +247,7 @@ static void replace(struct catalog *catalog, struct catalog_model *model, struct
     entry->was_tried = false;
     entry->retry_wait_ns = 0;
     model->loads++;
-    pthread_mutex_unlock(&catalog->lock);
-    if (entry == model->stable || entry == model->candidate)
-        state_apply(catalog, model);
+    state_commit(catalog, model);
     if (entry == model->stable && old.version)
         catalog_tell(catalog, &(struct catalog_change){.actor = "scan",
                                                        .action = "reload",

@@ -56,8 +56,7 @@ struct catalog {
     struct catalog_model *models;
     int model_count, state_lock; /* the latter a descriptor; -1: none */
     char *state_dir;
-    pthread_mutex_t changing, lock;
-    pthread_mutex_t comparing; /* guards the comparisons; taken after lock */
+    pthread_mutex_t changing, lock, comparing;
     pthread_cond_t loader_wakes, rollout_wakes;
     struct rollout_file file; /* the state as it is on the disk; guarded by changing */
     pthread_t loader, rollouts;
@@ -96,8 +95,10 @@ const struct rollout_plan *state_rollout(struct catalog *catalog, const struct c
 enum weir_status state_give_up(struct catalog *catalog, struct catalog_model *model, const char *reason,
                                char text[STATE_TEXT]);
 
-/* Makes the route what stable, candidate and the rollout say; tells the listener of a version that begins to serve. */
+/* Makes the route what stable, candidate and the rollout say; tells the listener of a version that begins to serve.
+ * state_commit ends a change of these made with `lock`, which it gives back: nobody sees the one without the other. */
 void state_apply(struct catalog *catalog, struct catalog_model *model);
+void state_commit(struct catalog *catalog, struct catalog_model *model);
 /* Chooses the stable version among those that are ready, and goes on with the rollout that waits. */
 void state_choose(struct catalog *catalog, struct catalog_model *model);
 /* Of what an entry was loaded from, or of its files. */
@@ -120,8 +121,7 @@ void scan_release(struct catalog_model *model);
  * what it had, and says why. thread: loader, without locks. */
 enum weir_status loading_run(struct catalog *catalog, struct catalog_model *model, struct entry *entry,
                              struct weir_error *err) WEIR_CHECKED;
-/* Rests after each piece that was read of a file, once something serves; false: the catalog is being stopped. context:
- * the catalog. */
+/* Rests after each piece read of a file, once something serves; false: it is being stopped. context: the catalog. */
 bool loading_go_on(void *context, size_t bytes);
 /* Runs jobs of which only version, dims, inputs and outputs are set, one after the other when a device has time for
  * them, and waits for all. thread: loader. */

@@ -95,10 +95,9 @@ bool state_is_mended(struct catalog *catalog, const struct catalog_model *model,
     return is_known && state_has_note(catalog, model, entry->number) && !state_is_rejected(catalog, model, entry);
 }
 
-void state_apply(struct catalog *catalog, struct catalog_model *model) {
+void state_commit(struct catalog *catalog, struct catalog_model *model) {
     struct route *route = &model->route;
     bool is_on = rollout_is_on(model->rollout) && model->candidate && model->candidate->version;
-    pthread_mutex_lock(&catalog->lock);
     struct version *before = route->stable;
     note_for_views(catalog, model);
     route->stable = model->stable ? model->stable->version : NULL;
@@ -116,6 +115,11 @@ void state_apply(struct catalog *catalog, struct catalog_model *model) {
     if (serving && catalog->options.listener.serving)
         catalog->options.listener.serving(catalog->options.listener.context, serving);
     engine_release(serving);
+}
+
+void state_apply(struct catalog *catalog, struct catalog_model *model) {
+    pthread_mutex_lock(&catalog->lock);
+    state_commit(catalog, model);
 }
 
 /* Gives the rollout that waits up, and tells it. */
@@ -162,7 +166,7 @@ static void take_over(struct catalog *catalog, struct catalog_model *model, stru
         snprintf(what, sizeof what, "version %" PRIu64 ", which was stable, is not ready after a restart", before);
     pthread_mutex_lock(&catalog->lock);
     model->stable = entry;
-    pthread_mutex_unlock(&catalog->lock);
+    state_commit(catalog, model);
     enum weir_status status = note_stable(catalog, model, entry, what, text, &loses);
     if (status != WEIR_OK || (before != entry->number && (before != 0 || catalog->looked)))
         catalog_tell(catalog, &(struct catalog_change){.actor = "scan",
@@ -198,7 +202,7 @@ static enum weir_status resume(struct catalog *catalog, struct catalog_model *mo
     status = rollout_restore(model->rollout, plan, model->stable->number, state->phase, state->step, clock_now_ns());
     if (status == WEIR_OK)
         model->candidate = candidate;
-    pthread_mutex_unlock(&catalog->lock);
+    state_commit(catalog, model);
     return status == WEIR_OK ? status : weir_fail(err, status, "the rollout has no step %d", state->step + 1);
 }
 

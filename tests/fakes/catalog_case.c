@@ -1,6 +1,5 @@
 #include "tests/fakes/catalog_case.h"
 
-#include <sched.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -9,6 +8,7 @@
 #include "engine/clock.h"
 #include "engine/engine.h"
 #include "tests/fakes/model_files.h"
+#include "tests/fakes/pause.h"
 
 enum { SCAN_NS = 5 * CLOCK_NS_PER_MS };
 
@@ -47,8 +47,10 @@ static void on_passed_over(void *context, const char *model, const char *remark)
 
 static void on_changed(void *context, const struct catalog_change *change) {
     struct catalog_case *test = context;
-    snprintf(test->changed, sizeof test->changed, "%.60s %.60s %llu: %.300s", change->actor, change->action,
+    pthread_mutex_lock(&test->changing);
+    snprintf(test->change, sizeof test->change, "%.60s %.60s %llu: %.300s", change->actor, change->action,
              (unsigned long long)change->version, change->text);
+    pthread_mutex_unlock(&test->changing);
     atomic_fetch_add(&test->changes, 1);
 }
 
@@ -66,6 +68,7 @@ static void on_order_done(struct catalog_order *order) {
 
 void catalog_case_begin(struct catalog_case *test) {
     *test = (struct catalog_case){.path = NULL};
+    pthread_mutex_init(&test->changing, NULL);
     root = model_files_make();
     catalog_rollout_init(&test->order.rollout);
 }
@@ -102,7 +105,7 @@ enum weir_status catalog_case_open(struct catalog_case *test) {
         return status;
     }
     while (!atomic_load(&test->opened))
-        sched_yield();
+        pause_briefly();
     return test->status;
 }
 
@@ -120,6 +123,7 @@ void catalog_case_close(struct catalog_case *test) {
 
 void catalog_case_end(struct catalog_case *test) {
     catalog_case_close(test);
+    pthread_mutex_destroy(&test->changing);
     model_files_remove();
 }
 
@@ -142,7 +146,7 @@ uint64_t catalog_case_serial(struct catalog_case *test) {
 
 void catalog_case_wait_stable(struct catalog_case *test, uint64_t number) {
     while (catalog_case_stable(test) != number)
-        sched_yield();
+        pause_briefly();
 }
 
 void catalog_case_view(struct catalog_case *test, struct catalog_model_view *view) {
@@ -160,8 +164,16 @@ void catalog_case_wait_state(struct catalog_case *test, uint64_t number, const c
         for (size_t i = 0; i < view.version_count; i++)
             if (view.versions[i].number == number && strcmp(catalog_state_text(view.versions[i].state), state) == 0)
                 return;
-        sched_yield();
+        pause_briefly();
     }
+}
+
+const char *catalog_case_changed(struct catalog_case *test) {
+    static char text[sizeof test->change];
+    pthread_mutex_lock(&test->changing);
+    memcpy(text, test->change, sizeof text);
+    pthread_mutex_unlock(&test->changing);
+    return text;
 }
 
 enum weir_status catalog_case_order(struct catalog_case *test, enum catalog_action action, uint64_t version) {
@@ -177,7 +189,7 @@ enum weir_status catalog_case_order(struct catalog_case *test, enum catalog_acti
     if (status != WEIR_OK)
         return status;
     while (!atomic_load(&test->order_done))
-        sched_yield();
+        pause_briefly();
     return order->status;
 }
 
@@ -191,7 +203,7 @@ enum weir_status catalog_case_roll_back(struct catalog_case *test, char text[512
         .action = CATALOG_ROLL_BACK, .actor = "another", .done = on_rolled_back, .owner = &is_done};
     enum weir_status status = catalog_submit(test->catalog, &order, &order.error);
     while (status == WEIR_OK && !atomic_load(&is_done))
-        sched_yield();
+        pause_briefly();
     if (status == WEIR_OK)
         status = order.status;
     snprintf(text, 512, "%s", status == WEIR_OK ? order.text : order.error.text);
@@ -244,7 +256,7 @@ uint64_t catalog_case_request(struct catalog_case *test, const struct catalog_as
         number = 0;
     engine_flush(test->engine);
     while (number > 0 && !atomic_load(&request->done))
-        sched_yield();
+        pause_briefly();
     *y = request->y[0];
     catalog_note(test->catalog, &request->choice, number > 0 && request->job.status == WEIR_OK ? 0 : CATALOG_ERROR,
                  request->job.finished_ns - request->job.submitted_ns);

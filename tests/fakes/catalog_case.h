@@ -2,6 +2,7 @@
 #ifndef WEIR_TESTS_FAKES_CATALOG_CASE_H
 #define WEIR_TESTS_FAKES_CATALOG_CASE_H
 
+#include <pthread.h>
 #include <stdatomic.h>
 #include <stdbool.h>
 #include <stdint.h>
@@ -21,7 +22,9 @@ struct catalog_case {
     struct weir_error why;
     uint64_t failed_number;
     char failed_why[512];
-    char changed[512], remark[512]; /* the last ones */
+    char remark[512]; /* the last one */
+    pthread_mutex_t changing;
+    char change[512]; /* of catalog_case_changed, with changing */
     struct catalog_order order;
     atomic_bool order_done;
 };
@@ -44,6 +47,10 @@ void catalog_case_wait_state(struct catalog_case *test, uint64_t number, const c
 
 /* The view, freed at the next call. */
 void catalog_case_view(struct catalog_case *test, struct catalog_model_view *view);
+
+/* The text of the last change that was told, which another thread writes: "ACTOR ACTION VERSION: TEXT". Good until the
+ * next call. */
+const char *catalog_case_changed(struct catalog_case *test);
 
 /* Runs test->order with this action and version. Returns its status, or that of catalog_submit. */
 enum weir_status catalog_case_order(struct catalog_case *test, enum catalog_action action, uint64_t version);

@@ -1,7 +1,8 @@
 #include "tests/fakes/fake_backend.h"
 
-#include <sched.h>
 #include <string.h>
+
+#include "tests/fakes/pause.h"
 
 /* The model of the fake is the fake itself. */
 static struct fake_backend *of(struct backend_model *model) {
@@ -64,7 +65,7 @@ static enum weir_status fake_submit(struct backend_model *model, int slot, struc
 static enum weir_status fake_wait(struct backend_model *model, int slot, struct weir_error *err) {
     struct fake_backend *fake = of(model);
     while (atomic_load(&fake->hold))
-        sched_yield();
+        pause_briefly();
     atomic_fetch_sub(&fake->in_flight, 1);
     for (uint32_t row = 0; row < fake->begun_rows[slot]; row++)
         if (fake->inputs[slot][row] == FAKE_POISON)

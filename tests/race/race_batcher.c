@@ -1,7 +1,6 @@
 /* Many submitters and cancels against a device with two slots: every job comes back exactly once, with its own numbers.
  * A plain program, to be run under ThreadSanitizer. */
 #include <pthread.h>
-#include <sched.h>
 #include <stdio.h>
 #include <stdlib.h>
 
@@ -10,6 +9,7 @@
 #include "tests/fakes/fake_backend.h"
 #include "tests/fakes/fake_job.h"
 #include "tests/fakes/fake_version.h"
+#include "tests/fakes/pause.h"
 
 enum { SUBMITTERS = 4, ROUNDS = 2000, AT_ONCE = 4, ROWS = 8 };
 
@@ -51,7 +51,7 @@ static void *submit(void *context) {
                 continue;
             }
             while (atomic_load(&jobs[i].done_calls) == 0)
-                sched_yield();
+                pause_briefly();
             check(&jobs[i]);
         }
     }

@@ -1,13 +1,13 @@
 /* A catalog under change: requests and views from several threads, while versions come, are promoted, rolled out, taken
  * back and overwritten. Exits 0 if every request got the answer of a version that was there. */
 #include <pthread.h>
-#include <sched.h>
 #include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 
 #include "tests/fakes/catalog_case.h"
 #include "tests/fakes/model_files.h"
+#include "tests/fakes/pause.h"
 
 enum { REQUESTERS = 3, ROUNDS = 6 };
 
@@ -60,7 +60,7 @@ static void *meddle(void *context) {
         if (catalog_submit(test.catalog, &one, &ignored) != WEIR_OK)
             continue;
         while (!atomic_load(&is_done))
-            sched_yield();
+            pause_briefly();
     }
     return NULL;
 }

@@ -1,7 +1,6 @@
 #include "engine/catalog.h"
 
 #include <criterion/criterion.h>
-#include <sched.h>
 #include <stdatomic.h>
 #include <stdio.h>
 #include <string.h>
@@ -11,6 +10,7 @@
 #include "engine/engine.h"
 #include "tests/fakes/catalog_case.h"
 #include "tests/fakes/model_files.h"
+#include "tests/fakes/pause.h"
 
 static struct catalog_case test;
 
@@ -85,7 +85,7 @@ Test(catalog, a_new_version_takes_over_and_one_that_fails_does_not) {
     catalog_case_wait_stable(&test, 2);
     model_files_broken("3", "nonsense");
     while (atomic_load(&test.failures) == 0)
-        sched_yield();
+        pause_briefly();
     cr_assert_eq(catalog_case_stable(&test), 2);
 }
 
@@ -112,7 +112,7 @@ Test(catalog, files_that_are_overwritten_are_loaded_as_a_whole) {
     uint64_t serial = catalog_case_serial(&test);
     model_files_version("1", 7, "N");
     while (catalog_case_serial(&test) == serial)
-        sched_yield();
+        pause_briefly();
     cr_assert_eq(catalog_case_stable(&test), 1);
 }
 

@@ -1,12 +1,12 @@
 #include "engine/engine.h"
 
 #include <criterion/criterion.h>
-#include <sched.h>
 #include <stdatomic.h>
 #include <stdio.h>
 #include <string.h>
 
 #include "tests/fakes/model_files.h"
+#include "tests/fakes/pause.h"
 
 static struct engine *engine;
 static struct weir_error err;
@@ -71,7 +71,7 @@ static void run(struct ask *ask) {
     cr_assert_eq(engine_submit(engine, &ask->job, &err), WEIR_OK);
     engine_flush(engine);
     while (atomic_load(&ask->done) == 0)
-        sched_yield();
+        pause_briefly();
 }
 
 Test(engine, a_job_of_more_rows_than_a_batch_gets_every_row_right) {
@@ -147,7 +147,7 @@ Test(engine, a_spare_job_runs_on_an_idle_device) {
     cr_assert_eq(engine_submit_spare(engine, &ask.job, INT64_MAX, &err), WEIR_OK);
     engine_flush(engine);
     while (atomic_load(&ask.done) == 0)
-        sched_yield();
+        pause_briefly();
     cr_assert_float_eq(ask.out[1][0], 1 + 10 + 1, 0);
     engine_release(version);
 }

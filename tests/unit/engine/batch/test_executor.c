@@ -1,5 +1,4 @@
 #include <criterion/criterion.h>
-#include <sched.h>
 #include <stdlib.h>
 
 #include "engine/batch/executor.h"
@@ -7,6 +6,7 @@
 #include "tests/fakes/fake_backend.h"
 #include "tests/fakes/fake_job.h"
 #include "tests/fakes/fake_version.h"
+#include "tests/fakes/pause.h"
 
 enum { ROWS = 8 };
 
@@ -70,7 +70,7 @@ static void add(struct fake_job *job) {
 
 static void wait_for(struct fake_job *job) {
     while (atomic_load(&job->done_calls) == 0)
-        sched_yield();
+        pause_briefly();
 }
 
 /* Keeps a device of one slot busy, so that all jobs added until let_go are taken together. */
@@ -80,7 +80,7 @@ static void keep_busy(struct fake_job *job) {
     add(job);
     batcher_publish(batcher);
     while (atomic_load(&fake.in_flight) == 0)
-        sched_yield();
+        pause_briefly();
 }
 
 static void let_go(struct fake_job *job) {
@@ -137,7 +137,7 @@ Test(executor, with_two_slots_the_next_batch_is_submitted_while_one_runs) {
     }
     start_executor(); /* the jobs are there: else it may take a few and then wait for these */
     while (atomic_load(&fake.in_flight) < 2)
-        sched_yield();
+        pause_briefly();
     atomic_store(&fake.hold, false);
     for (int i = 0; i < 2 * ROWS; i++) {
         wait_for(&jobs[i]);

@@ -1,5 +1,4 @@
 #include <criterion/criterion.h>
-#include <sched.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -7,6 +6,7 @@
 #include "engine/engine.h"
 #include "tests/fakes/catalog_case.h"
 #include "tests/fakes/model_files.h"
+#include "tests/fakes/pause.h"
 
 static struct catalog_case test;
 static const struct catalog_ask anyone = {.model = 0};
@@ -106,7 +106,7 @@ Test(changes, a_version_whose_samples_fail_is_never_promoted) {
     cr_assert_eq(catalog_case_stable(&test), 1);
     model_files_samples("1", 1);
     while (order(CATALOG_VERIFY, 1) != WEIR_OK || !strstr(test.order.text, "1 samples agree"))
-        sched_yield(); /* its files have changed: it is loaded again */
+        pause_briefly(); /* its files have changed: it is loaded again */
 }
 
 Test(changes, a_canary_gets_its_share_and_is_promoted) {
@@ -167,7 +167,7 @@ Test(changes, a_rollback_goes_before_a_promotion_that_still_proves) {
         cr_assert_eq(catalog_submit(test.catalog, &promotion, &test.why), WEIR_OK, "%s", test.why.text);
         bool is_back = order(CATALOG_ROLL_BACK, 0) == WEIR_OK;
         while (!atomic_load(&is_done))
-            sched_yield();
+            pause_briefly();
         cr_assert_neq(is_back, promotion.status == WEIR_OK, "one of them was first");
         cr_assert_eq(catalog_case_stable(&test), is_back ? 1 : 2);
         if (!is_back)
@@ -242,7 +242,7 @@ Test(changes, a_bad_canary_is_taken_back_by_itself) {
     }
     cr_assert(bad <= 200 || clock_now_ns() - began_ns < 5 * CLOCK_NS_PER_S);
     while (!strstr(view().last, "version 2")) /* which is written after the route has changed */
-        sched_yield();
+        pause_briefly();
     cr_assert_not_null(strstr(view().last, "version 2 was rolled back: "), "%s", view().last);
     cr_assert_eq(catalog_case_stable(&test), 1);
 }
@@ -258,7 +258,7 @@ Test(changes, a_good_canary_goes_its_steps_and_is_promoted_if_that_was_asked) {
         cr_assert_eq(y, 4);
     }
     while (view().candidate != 0)
-        sched_yield();
+        pause_briefly();
 }
 
 Test(changes, a_promotion_that_the_device_could_not_prove_is_put_off) {
@@ -267,9 +267,10 @@ Test(changes, a_promotion_that_the_device_could_not_prove_is_put_off) {
     test.order.rollout.auto_promote = true;
     cr_assert_eq(start(2, "100% for 300ms with 0 requests"), WEIR_OK, "%s", test.order.error.text);
     engine_drain(test.engine); /* takes no more samples */
-    while (!strstr(test.changed, "rollout promote 2: ") && !strstr(test.changed, "rollout rollback 2: "))
-        sched_yield();
-    cr_assert_not_null(strstr(test.changed, "the promotion is put off: "), "%s", test.changed);
+    const char *told;
+    while (!strstr(told = catalog_case_changed(&test), "rollout promote 2: ") && !strstr(told, "rollout rollback 2: "))
+        pause_briefly();
+    cr_assert_not_null(strstr(told, "the promotion is put off: "), "%s", told);
     cr_assert_not_null(strstr(view().waits_for, "the promotion is put off: "), "%s", view().waits_for);
     cr_assert_str_eq(view().phase, "running");
     cr_assert_not(view().versions[0].rejected);
@@ -285,7 +286,7 @@ Test(changes, a_candidate_whose_files_change_is_taken_back) {
     cr_assert_str_eq(view().last, "version 2 was rolled back: its files changed while it was rolled out");
     catalog_case_wait_state(&test, 2, "ready"); /* what is there now is a new version */
     while (view().versions[0].rejected)
-        sched_yield();
+        pause_briefly();
 }
 
 Test(changes, a_rollout_begins_with_the_samples) {
@@ -309,7 +310,7 @@ Test(changes, stable_stays_what_it_is_while_a_rollout_is_on) {
     cr_assert_eq(catalog_case_serial(&test), serial);
     cr_assert_eq(order(CATALOG_ROLL_BACK, 0), WEIR_OK);
     while (catalog_case_serial(&test) == serial)
-        sched_yield(); /* now it may */
+        pause_briefly(); /* now it may */
 }
 
 Test(changes, an_order_for_another_rollout_than_that_under_way_is_refused) {

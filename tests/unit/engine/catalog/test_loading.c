@@ -1,5 +1,4 @@
 #include <criterion/criterion.h>
-#include <sched.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -7,6 +6,7 @@
 #include "engine/model/manifest.h"
 #include "tests/fakes/catalog_case.h"
 #include "tests/fakes/model_files.h"
+#include "tests/fakes/pause.h"
 
 static struct catalog_case test;
 static char directory[256];
@@ -73,7 +73,7 @@ Test(loading, a_failure_is_told_once_until_the_files_change) {
     cr_assert_eq(catalog_case_open(&test), WEIR_OK);
     model_files_broken("2", "nonsense");
     while (atomic_load(&test.failures) == 0)
-        sched_yield();
+        pause_briefly();
     for (int i = 0; i < 5; i++)
         catalog_look(test.catalog, 0);
     model_files_version("3", 3, "N");

@@ -1,5 +1,4 @@
 #include <criterion/criterion.h>
-#include <sched.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/stat.h>
@@ -7,6 +6,7 @@
 
 #include "tests/fakes/catalog_case.h"
 #include "tests/fakes/model_files.h"
+#include "tests/fakes/pause.h"
 
 static struct catalog_case test;
 
@@ -52,7 +52,7 @@ Test(scan, a_swapped_link_is_followed) {
     cr_assert_eq(rename(next, link), 0);
     model_files_delete("a");
     while (catalog_case_serial(&test) == serial)
-        sched_yield();
+        pause_briefly();
     float y;
     cr_assert_eq(catalog_case_request(&test, &(struct catalog_ask){.model = 0}, &y), 5);
     cr_assert_eq(y, 3 + 2);
@@ -76,19 +76,19 @@ Test(scan, each_version_that_was_loaded_is_told_when_it_is_let_go) {
     model_files_version("2", 2, "N");
     catalog_case_wait_stable(&test, 2);
     while (atomic_load(&test.unloads) < 1)
-        sched_yield();
+        pause_briefly();
     model_files_samples("3", 1); /* wrong: it fails when it is proven */
     model_files_version("3", 3, "N");
     while (atomic_load(&test.unloads) < 2)
-        sched_yield();
+        pause_briefly();
     uint64_t serial = catalog_case_serial(&test);
     model_files_version("2", 7, "N"); /* replaced by its like: it is not gone */
     while (catalog_case_serial(&test) == serial)
-        sched_yield();
+        pause_briefly();
     model_files_version("4", 4, "N");
     catalog_case_wait_stable(&test, 4);
     while (atomic_load(&test.unloads) < 3)
-        sched_yield();
+        pause_briefly();
     cr_assert_eq(atomic_load(&test.loads), 5);
     cr_assert_eq(atomic_load(&test.unloads), 3);
 }

@@ -1,12 +1,12 @@
 #include "engine/catalog/timing.h"
 
 #include <criterion/criterion.h>
-#include <sched.h>
 #include <stdio.h>
 #include <sys/stat.h>
 
 #include "tests/fakes/catalog_case.h"
 #include "tests/fakes/model_files.h"
+#include "tests/fakes/pause.h"
 #include "tests/fakes/temp_dir.h"
 
 static struct catalog_case test;
@@ -52,7 +52,7 @@ static double after_a_restart(double max_compute_ratio) {
     catalog_case_close(&test);
     cr_assert_eq(catalog_case_open(&test), WEIR_OK, "%s", test.why.text);
     while (ratio == 0) {
-        sched_yield();
+        pause_briefly();
         pthread_mutex_lock(&test.catalog->changing);
         ratio = test.catalog->models[0].timed_ratio;
         pthread_mutex_unlock(&test.catalog->changing);
