@@ -28,8 +28,8 @@ stage() {
     passed=$((passed + good)) failed=$((failed + bad))
     printf '%-20s %4d passed, %d failed (%d s)\n' "$name" "$good" "$bad" $((SECONDS - began))
     if ((bad > 0)); then
-        echo "--- the end of $log"
-        tail -n 60 "$log" | sed 's/^/  | /'
+        echo "--- of $log"
+        { sed -n '/^=== failed above:/,$p' "$log" | grep . || tail -n 60 "$log"; } | head -n 200 | sed 's/^/  | /'
         echo "---"
     fi
     ((bad == 0))
@@ -70,6 +70,7 @@ programs() {
     out=$(mktemp)
     fixed_addresses ctest --test-dir "$1" -j 2 --no-tests=error --output-on-failure "${@:2}" | tee "$out"
     local code=${PIPESTATUS[0]}
+    awk '/^ *[0-9]+\/[0-9]+ Test/ {shows = /\*\*\*/; if (shows) print "=== failed above:"} shows' "$out"
     awk '/tests failed out of/ {bad = $4; all = $NF} END {printf "%d passed, %d failed\n", all - bad, bad}' "$out"
     rm -f "$out"
     return "$code"

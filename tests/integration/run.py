@@ -55,11 +55,15 @@ def run_all():
     alone = [path for path in files if re.search(r"(?m)^ALONE = True$", path.read_text(encoding="utf-8"))]
     together = [path for path in files if path not in alone]
     passed = failed = 0
+    failures = []
     with concurrent.futures.ThreadPoolExecutor(JOBS) as pool:
         for group in (pool.map(run_file, together), map(run_file, alone)):
             for text, good, bad in group:
                 print(text, flush=True)
                 passed, failed = passed + good, failed + bad
+                failures += [text] if bad else []
+    for text in failures:
+        print("=== failed above:", *text.splitlines()[-80:], sep="\n")
     print("%d passed, %d failed" % (passed, failed))
     return 1 if failed else 0
 
