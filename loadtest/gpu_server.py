@@ -2,7 +2,6 @@
 
 import http.client
 import json
-import pathlib
 import re
 import shutil
 import signal
@@ -10,7 +9,7 @@ import subprocess
 import threading
 import time
 
-from gpu_tools import MIB, ROOT, Failed, end_group, models, most_rows, write_mlp
+from gpu_tools import ROOT, Failed, end_group, models, most_rows, write_mlp
 
 DIGITS = ROOT / "models" / "digits"
 DEVICE_LOST = 75

@@ -174,6 +174,10 @@ if stage build-fuzz built fuzz; then
         stage fuzz tests/fuzz.sh 60
     fi
 fi
-stage style tests/style/run.sh
+if [[ -n ${WEIR_TEST_ALL:-} ]]; then
+    stage lint-deep tests/style/lint.sh deep # with the style checks
+else
+    stage style tests/style/run.sh
+fi
 echo "$passed passed, $failed failed"
 ((failed == 0))

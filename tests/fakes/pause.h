@@ -1,5 +1,5 @@
-/* What a test does between two looks at what it waits for. It sleeps: a loop that only yields takes the processor from the
- * threads it waits for. */
+/* What a test does between two looks at what it waits for. It sleeps: a loop that only yields takes the processor from
+ * the threads it waits for. */
 #ifndef WEIR_TESTS_FAKES_PAUSE_H
 #define WEIR_TESTS_FAKES_PAUSE_H
 

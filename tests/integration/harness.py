@@ -22,11 +22,22 @@ import unittest
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 WEIR = os.environ.get("WEIR") or str(ROOT / "build" / "weir")
-START_SECONDS = 20
+LOAD = next((path for path in (pathlib.Path(WEIR).parent / "weir-load", ROOT / "build" / "weir-load") if path.exists()), None)
+ALL = bool(os.environ.get("WEIR_TEST_ALL"))  # ./dev test all: whatever is missing then is a failure
+START_SECONDS = 60
 SANITIZER_REPORT = re.compile(r"(Address|Leak|Thread|UndefinedBehavior)Sanitizer|runtime error:")
 
 
-def eventually(condition, seconds=5.0, what="the condition"):
+def needs(what, name):
+    """Skips a test without `what`; not with ./dev test all, where that fails."""
+    return unittest.skipUnless(what or ALL, name + " is missing")
+
+
+def tool(name):
+    return needs(shutil.which(name), name)
+
+
+def eventually(condition, seconds=30.0, what="the condition"):
     """Polls condition() until it is true and returns its value; fails with `what` after `seconds`."""
     end = time.monotonic() + seconds
     while True:

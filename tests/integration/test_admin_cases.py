@@ -165,7 +165,7 @@ class Admin(unittest.TestCase):
         self.models.publish(3, versions.deep(20, 3, 1024))
         loading = threading.Thread(target=self.server.admin, args=("POST", "/demo/versions/3/load"))
         loading.start()
-        eventually(lambda: self.server.version(3).get("state") == "loading", 10, "the load")
+        eventually(lambda: self.server.version(3).get("state") == "loading", 30, "the load")
         self.server.order("rollout/rollback")
         still = self.server.version(3)["state"]
         loading.join()
@@ -179,12 +179,12 @@ class Admin(unittest.TestCase):
             message = client.message("POST", "/admin/models/demo/rollout", body)
             client.send(message[:cut] if cut else message)
             client.close()
-        eventually(lambda: self.server.view()["rollout"], 10, "the rollout")
+        eventually(lambda: self.server.view()["rollout"], 30, "the rollout")
         client = Client("127.0.0.1", self.server.admin_port)
         client.send(client.message("POST", "/admin/models/demo/rollout/rollback"))
         client.socket.shutdown(socket.SHUT_WR)
         client.close()
-        eventually(lambda: self.server.view()["rollout"] is None, 10, "the rollback")
+        eventually(lambda: self.server.view()["rollout"] is None, 30, "the rollback")
 
     def test_the_end_of_the_server_answers_those_who_wait(self):
         self.models.publish(3, versions.deep(20, 3, 1024))
@@ -198,7 +198,7 @@ class Admin(unittest.TestCase):
 
         asking = threading.Thread(target=ask)
         asking.start()
-        eventually(lambda: self.server.version(3).get("state") == "loading", 10, "the load")
+        eventually(lambda: self.server.version(3).get("state") == "loading", 30, "the load")
         self.server.send_signal(signal.SIGTERM)
         self.assertEqual(self.server.wait_exit(20), 0)
         asking.join(10)
@@ -252,7 +252,7 @@ class Kills(unittest.TestCase):
             for turn in range(KILLS):
                 server = models.serve(version_policy="all")
                 try:
-                    found = eventually(lambda: self.settled(server, known), 10, "one of %s" % known)
+                    found = eventually(lambda: self.settled(server, known), 30, "one of %s" % known)
                     self.assertEqual(server.predict([[0, 0, 0, 0]], headers=[("X-Weir-Version", "stable")]).predictions,
                                      [[0, 0, found[0] + 0.5]])
                     if found[1] and found == known[0]:

@@ -78,7 +78,7 @@ class Priorities(unittest.TestCase):
             blockers = [threading.Thread(target=ask_wide, args=(server, 2048)) for _ in range(2)]
             for blocker in blockers:
                 blocker.start()
-            eventually(lambda: server.metrics().total("weir_in_flight_requests") == 2, 20, "two slots taken")
+            eventually(lambda: server.metrics().total("weir_in_flight_requests") == 2, 30, "two slots taken")
             with server.client(seconds=60) as low, server.client(seconds=60) as normal:
                 low.send(wide_message(low, 1, [("X-Priority", "low")]))
                 answer = low.answer()

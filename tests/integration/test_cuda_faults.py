@@ -56,7 +56,8 @@ class Faults(unittest.TestCase):
         """Asks on one connection until an answer is the last on it. Returns all statuses."""
         statuses = []
         with server.client(seconds=30) as client:
-            while not statuses or not answer.closes:
+            answer = None
+            while answer is None or not answer.closes:
                 answer = client.predict(ROW)
                 if not statuses:
                     begun.release()

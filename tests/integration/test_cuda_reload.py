@@ -67,7 +67,7 @@ class Reload(unittest.TestCase):
             def act(seen):
                 eventually(lambda: all(seen), what="answers of version 1")
                 self.add(2)
-                eventually(lambda: all(versions[-1] == 2 for versions in seen), 20, "version 2 for everybody")
+                eventually(lambda: all(versions[-1] == 2 for versions in seen), 30, "version 2 for everybody")
 
             for versions in self.under_load(server, act):
                 self.assertEqual(versions, sorted(versions))
@@ -80,7 +80,7 @@ class Reload(unittest.TestCase):
                 eventually(lambda: all(seen), what="answers of version 1")
                 self.go_wrong()
                 self.add(2)
-                lines = eventually(lambda: server.events("model_load_failed"), 20, "the refusal")
+                lines = eventually(lambda: server.events("model_load_failed"), 30, "the refusal")
                 self.assertRegex(lines[0], "weights 0.1 MiB .*taking the device's memory: cudaErrorMemoryAllocation")
 
             for versions in self.under_load(server, act):
@@ -90,7 +90,7 @@ class Reload(unittest.TestCase):
     def test_a_canary_gets_its_share(self):
         with self.server(new_versions="hold", admin_listen="127.0.0.1:0") as server:
             self.add(2)
-            eventually(lambda: [line for line in server.events("model_loaded") if "version=2" in line], 20, "version 2")
+            eventually(lambda: [line for line in server.events("model_loaded") if "version=2" in line], 30, "version 2")
             admin = self.admin(server)
             self.addCleanup(admin.close)
 
@@ -98,7 +98,7 @@ class Reload(unittest.TestCase):
                 answer = admin.request("POST", "/admin/models/digits/rollout",
                                        {"version": 2, "kind": "canary", "steps": "50% for 10m"})
                 self.assertIn(answer.status, (200, 202), answer.body)
-                eventually(lambda: all(2 in versions and 1 in versions[-50:] for versions in seen), 20, "both versions")
+                eventually(lambda: all(2 in versions and 1 in versions[-50:] for versions in seen), 30, "both versions")
 
             self.under_load(server, act)
 

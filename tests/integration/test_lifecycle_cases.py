@@ -238,7 +238,7 @@ class Log(unittest.TestCase):
                 return False
 
         try:
-            eventually(up, 20, "the server to be ready")
+            eventually(up, 30, "the server to be ready")
         except AssertionError:
             process.kill()
             raise
@@ -313,7 +313,7 @@ class Trouble(unittest.TestCase):
                     client.reset()
                 else:
                     client.close()
-            eventually(lambda: len(os.listdir(folder)) <= before, 5, "the descriptors to be closed")
+            eventually(lambda: len(os.listdir(folder)) <= before, 30, "the descriptors to be closed")
             self.assertTrue(server.alive())
 
     def test_two_loops_answer_while_clients_come_and_go(self):

@@ -14,12 +14,11 @@ import time
 import unittest
 
 import onnx_writer
-from harness import WEIR, Server, eventually
+from harness import LOAD, needs
 
 ALONE = True
 
-LOAD = pathlib.Path(WEIR).parent / "weir-load"
-FOLDER = LOAD.parent / "bench"
+FOLDER = LOAD.parent / "bench" if LOAD else None
 OK = b"HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nContent-Length: 4\r\n\r\nwell"
 
 
@@ -91,7 +90,7 @@ def reset(connection):
     connection.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
 
 
-@unittest.skipUnless(LOAD.exists(), "the load generator is not built (target bench_programs)")
+@needs(LOAD, "weir-load")
 class LoadTool(unittest.TestCase):
     def run_load(self, address, *options, code=0):
         done = subprocess.run(

@@ -1,7 +1,6 @@
 """The metrics page: closed label sets, every request once, histograms that add up, fast scrapes."""
 
 import math
-import os
 import random
 import signal
 import threading
@@ -9,12 +8,11 @@ import time
 import unittest
 
 import reference
-from harness import Metrics, Server, ServerCase, eventually
+from harness import ALL, Metrics, Server, ServerCase, eventually
 from test_batching_cases import ask_wide, wait_busy
 from wire import BODY, get, post
 
 
-ALL = bool(os.environ.get("WEIR_TEST_ALL"))
 
 
 class Small(ServerCase):

@@ -51,7 +51,7 @@ class Running(unittest.TestCase):
         for version in (2, 3):
             write_version(self.model, version)
         held = {3: "ready", 2: "found", 1: "serving  100%"}
-        eventually(lambda: self.rows() == held, 5, "version 3 that waits")
+        eventually(lambda: self.rows() == held, 30, "version 3 that waits")
 
     def tearDown(self):
         self.server.stop()
@@ -118,7 +118,7 @@ class Orders(Running):
         self.assertEqual(text, "demo v2: canary of version 2 beside 1: 50% for 1h\n")
         seen = {self.answer(X_User="user %d" % user).headers["x-weir-version"] for user in range(60)}
         self.assertEqual(seen, {"1", "2"})
-        eventually(lambda: "is held for another" in self.do("status", "demo"), 20, "the step with enough requests")
+        eventually(lambda: "is held for another" in self.do("status", "demo"), 30, "the step with enough requests")
         shown = self.do("status", "demo")
         for pattern in (
             r"^demo: version 1 serves, version 2 is a canary: 50%, step 1 of 1\n",
@@ -156,7 +156,7 @@ class Orders(Running):
             found = re.search(r"compared +(\d+) requests, .* differ, by at most 1 ", self.do("status", "demo"))
             return found and int(found.group(1)) >= 5
 
-        eventually(compared, 5, "five comparisons")
+        eventually(compared, 30, "five comparisons")
 
     def test_every_flag_of_a_rollout_reaches_it(self):
         flags = ("--steps 1% --shadow-percent 2 --compare-percent 3 --sticky-header X-Id --auto-promote --may-shrink "
@@ -172,14 +172,14 @@ class Orders(Running):
     def test_a_scan_finds_what_is_new(self):
         write_version(self.model, 9)
         self.assertIn("being looked at", self.do("scan"))
-        eventually(lambda: 9 in self.rows(), 5, "version 9")
+        eventually(lambda: 9 in self.rows(), 30, "version 9")
 
     def test_many_versions_that_only_lie_there_take_one_line(self):
         for version in range(10, 60):
             reference.write(os.path.join(self.model, str(version), "model.onnx"), reference.demo_bytes(version))
         self.do("promote", "demo", 59)
         expected = {59: "serving  100%", 58: "found, and 51 more down to 1"}
-        eventually(lambda: self.rows() == expected, 5, "one version that is loaded")
+        eventually(lambda: self.rows() == expected, 30, "one version that is loaded")
 
 
 class Watching(Running):
@@ -271,7 +271,7 @@ class Refusals(Running):
         results = []
         slow = threading.Thread(target=lambda: results.append(self.run_models("load", "demo", 8)))
         slow.start()
-        eventually(lambda: self.rows().get(8, "").startswith("loading"), 10, "the load")
+        eventually(lambda: self.rows().get(8, "").startswith("loading"), 30, "the load")
         self.assertIn("another change is under way: load of demo", self.refuse(1, "load", "demo", 3))
         slow.join(30)
         self.assertEqual(results[0].returncode, 0, results[0].stderr)

@@ -1,13 +1,12 @@
 """More than the server can take: refused at once with the reason, and nobody else suffers."""
 
-import shutil
 import subprocess
 import threading
 import time
 import unittest
 
 import reference
-from harness import Server, ServerCase, eventually, run_at_once
+from harness import Server, ServerCase, eventually, run_at_once, tool
 from test_batching_cases import ask_wide, wait_busy
 
 ALONE = True
@@ -55,7 +54,7 @@ class Full(ServerCase):
         blockers = [threading.Thread(target=ask_wide, args=(self.server, 512)) for _ in range(8)]
         for blocker in blockers:
             blocker.start()
-        eventually(lambda: self.server.metrics().total("weir_in_flight_requests") == 8, 20, "eight slots taken")
+        eventually(lambda: self.server.metrics().total("weir_in_flight_requests") == 8, 30, "eight slots taken")
         with self.server.client() as client:
             for _ in range(3):
                 self.assert_refusal(client.predict([[0.5] * 64] * 20))
@@ -124,7 +123,7 @@ class Probes(unittest.TestCase):
 
 
 class LoadTool(unittest.TestCase):
-    @unittest.skipUnless(shutil.which("wrk"), "wrk is missing")
+    @tool("wrk")
     def test_wrk_sees_no_read_error_under_overload(self):
         with Server(reference.wide(), batch_size=8, max_concurrency=4) as server:
             row = "[" + ",".join(["0.5"] * 64) + "]"

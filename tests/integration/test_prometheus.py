@@ -1,7 +1,6 @@
 """deploy/prometheus: the rules and the dashboard against promtool, against a live /metrics, and in a real Prometheus."""
 
 import json
-import os
 import pathlib
 import re
 import shutil
@@ -14,17 +13,12 @@ import unittest
 import urllib.request
 
 import reference
-from harness import ROOT, Metrics, Server, eventually
+from harness import ALL, ROOT, Metrics, Server, eventually, tool
 from test_batching_cases import ask_wide
 
 FOLDER = ROOT / "deploy" / "prometheus"
 RULES = FOLDER / "weir.rules.yml"
-ALL = bool(os.environ.get("WEIR_TEST_ALL"))
 METRIC = re.compile(r"\b((?:weir|process)_[a-z0-9_]+)\b")
-
-
-def tool(name):
-    return unittest.skipUnless(shutil.which(name), name + " is missing (Debian package prometheus)")
 
 
 def promtool(*arguments, text=None):

@@ -4,20 +4,13 @@ import gzip
 import http.client
 import json
 import os
-import shutil
 import subprocess
 import unittest
 import urllib.request
 
 import reference
-from harness import ServerCase
+from harness import ALL, ServerCase, tool
 from wire import ANSWER, BODY
-
-ALL = bool(os.environ.get("WEIR_TEST_ALL"))
-
-
-def tool(name):
-    return unittest.skipUnless(shutil.which(name), name + " is missing")
 
 
 class Clients(ServerCase):

@@ -4,7 +4,6 @@ import os
 import time
 import unittest
 
-import onnx_writer as onnx
 import reference
 import versions
 from harness import eventually
@@ -23,7 +22,7 @@ class BadCandidates(unittest.TestCase):
                 traffic.wait(50)
                 server.roll_out(2, "20% for 1h", **plan)
                 began = time.monotonic()
-                eventually(lambda: server.audit("rollback"), 10, "the rollback")
+                eventually(lambda: server.audit("rollback"), 30, "the rollback")
                 took = time.monotonic() - began
                 over = time.monotonic()
                 traffic.wait(100)
@@ -226,7 +225,7 @@ class Weights(unittest.TestCase):
                     shares.append(sum(version == 2 for version in at.values()) / len(at))
                     return shares[-1] == 1
 
-                eventually(ask_all, 20, "all keys at the candidate")
+                eventually(ask_all, 30, "all keys at the candidate")
             self.assertLess(shares[0], 0.25)
 
     def test_a_version_that_a_client_insists_on_answers(self):
@@ -280,10 +279,10 @@ class Steps(unittest.TestCase):
                     server.roll_out(2, "10% with 20 requests, 50% with 20 requests", auto_promote=asked,
                                     max_p99_ratio=None, max_compute_ratio=None, min_agreement=None)
                     if asked:
-                        eventually(lambda: server.view()["stable"] == 2, 20, "the promotion")
+                        eventually(lambda: server.view()["stable"] == 2, 30, "the promotion")
                         self.assertIn("promoted", server.view()["last_rollout"])
                     else:
-                        eventually(lambda: "waits to be promoted" in server.view()["rollout"]["waits_for"], 20)
+                        eventually(lambda: "waits to be promoted" in server.view()["rollout"]["waits_for"], 30)
                         server.order("rollout/promote")
                         self.assertEqual(server.view()["stable"], 2)
                     acknowledged = time.monotonic()
@@ -308,7 +307,7 @@ class Steps(unittest.TestCase):
             server.order("rollout/pause")
             self.assertEqual(server.view()["rollout"]["phase"], "paused")
             with Traffic(server) as traffic:
-                eventually(lambda: server.audit("rollback"), 10, "the rollback")
+                eventually(lambda: server.audit("rollback"), 30, "the rollback")
             self.assertEqual(traffic.wrong(1), [])
 
 
@@ -319,7 +318,7 @@ class Shadows(unittest.TestCase):
             server.until(2, "ready")
             server.roll_out(2, "", kind="shadow", shadow_percent=20, **plan)
             with Traffic(server) as traffic:
-                eventually(lambda: (server.view()["rollout"] or {}).get("comparison", {}).get("requests", 99) >= 20, 20)
+                eventually(lambda: (server.view()["rollout"] or {}).get("comparison", {}).get("requests", 99) >= 20, 30)
             self.assertEqual((traffic.not_ok(), traffic.wrong(1), traffic.of(2)), ([], [], []))
             return server.view()
 

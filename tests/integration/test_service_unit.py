@@ -70,7 +70,7 @@ class Filter(unittest.TestCase):
         with Models() as models, Server(models.path, preload=preload(*denied()), access_log="/dev/null") as server:
             self.assertEqual(server.predict([[0.0] * 4]).status, 200)
             models.publish(2)
-            eventually(lambda: server.predict([[0.0] * 4]).headers["x-weir-version"] == "2", 20, "version 2")
+            eventually(lambda: server.predict([[0.0] * 4]).headers["x-weir-version"] == "2", 30, "version 2")
             eventually(lambda: server.metrics().total("weir_access_log_lines_total") > 0, what="lines of the access log")
 
     def test_there_is_a_folder_for_the_access_log(self):

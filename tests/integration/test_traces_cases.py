@@ -15,7 +15,7 @@ SAMPLED, LEFT_OUT = "00-%s-%s-01" % (TRACE, PARENT), "00-%s-%s-00" % (TRACE, PAR
 BODY = json.dumps({"instances": [[1, 2, 3, 4]]}).encode()
 JSON = ("Content-Type", "application/json")
 PATIENT = {"timeout_ms": 60000, "queue_delay_target_ms": 60000}
-STOP_SECONDS = 1.5 + 0.5 + 1.5  # for the last export, for the thread, and for a loaded machine
+STOP_SECONDS = 8  # the last export has 1.5 s and the thread 0.5; an export that nothing cut short would take 10
 
 
 def ask(server, *headers, method="POST", path="/predict", body=BODY):
@@ -134,7 +134,7 @@ class Good(unittest.TestCase):
             with server.client() as client:
                 told = sum("traceparent" in client.predict([[1, 2, 3, 4]]).headers for _ in range(2000))
             self.assertTrue(120 <= told <= 290, told)  # six standard deviations
-            eventually(lambda: counts(server) == [told, 0, 0], 20, "%d traces" % told)
+            eventually(lambda: counts(server) == [told, 0, 0], 30, "%d traces" % told)
             self.assertEqual(len(self.spans_of(collector, told)), told)
 
     def test_requests_of_one_batch_link_to_each_other(self):

@@ -227,7 +227,7 @@ class NotReady(unittest.TestCase):
         with tempfile.TemporaryDirectory() as folder:
             os.mkdir(os.path.join(folder, "demo"))
             with Server(os.path.join(folder, "demo"), wait="listening") as server:
-                eventually(lambda: server.request("GET", "/v1/models/demo").status == 503, 5, "503")
+                eventually(lambda: server.request("GET", "/v1/models/demo").status == 503, 30, "503")
                 answer = server.request("GET", "/v1/models/demo")
                 self.assertEqual(answer.json(), {"name": "demo", "ready": False, "model_version_status": []})
                 self.assertEqual(server.request("POST", DEMO, BODY).status, 503)
@@ -242,7 +242,7 @@ class NotReady(unittest.TestCase):
                     answer = server.request("GET", "/v1/models/demo")
                     return answer if len(answer.json()["model_version_status"]) == 2 else None
 
-                answer = eventually(both, 5, "both versions")
+                answer = eventually(both, 30, "both versions")
                 self.assertEqual((answer.status, answer.json()["ready"]), (200, True))
                 states = {one["version"]: one for one in answer.json()["model_version_status"]}
                 self.assertEqual((states["1"]["state"], states["2"]["state"]), ("AVAILABLE", "END"))

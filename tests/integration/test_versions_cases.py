@@ -7,16 +7,14 @@ import re
 import resource
 import shutil
 import signal
-import subprocess
 import tempfile
-import threading
 import time
 import unittest
 
 import onnx_writer as onnx
 import reference
 import versions
-from harness import Client, Server, eventually, run_at_once, run_weir
+from harness import Client, Server, eventually, run_weir
 from versions import AdminServer, Models, Traffic
 
 FAST = {"new_versions": "serve", "scan_ms": 50}
@@ -38,7 +36,7 @@ class Files(unittest.TestCase):
             with Traffic(server, connections=1) as traffic:
                 traffic.wait(20)
                 change(models, server)
-                eventually(lambda: traffic.answers[-1][0] == expected[-1], 10, "version %d" % expected[-1])
+                eventually(lambda: traffic.answers[-1][0] == expected[-1], 30, "version %d" % expected[-1])
                 traffic.wait(50)
             self.assertEqual(traffic.not_ok(), [])
             self.assertEqual(flips(traffic.answers), list(expected))
@@ -77,14 +75,14 @@ class Files(unittest.TestCase):
                 models.publish(number)
             for name in odd:
                 reference.write(models.at(name) + "/model.onnx", reference.demo_bytes(77))
-            eventually(lambda: all(told(server, name) for name in odd), 10, "the odd names in the log")
+            eventually(lambda: all(told(server, name) for name in odd), 30, "the odd names in the log")
             for _ in range(5):
                 self.request_scan(server)
                 server.view()
 
         with Models() as models, models.serve(**FAST) as server, Traffic(server, connections=1) as traffic:
             publish(models, server)
-            eventually(lambda: traffic.answers[-1][0] == 10, 10, "version 10")
+            eventually(lambda: traffic.answers[-1][0] == 10, 30, "version 10")
             self.assertEqual({name: told(server, name) for name in odd}, {name: 1 for name in odd})
         self.assertEqual(traffic.not_ok(), [])
         self.assertEqual({answer[0] for answer in traffic.answers} - {1, 2, 9, 10}, set())
@@ -110,7 +108,7 @@ class Files(unittest.TestCase):
                     traffic.wait(10)
                     generation("..2", 22)
                     shutil.rmtree(volume / "..1")
-                    eventually(lambda: b"22.5" in traffic.answers[-1][4], 10, "the new generation")
+                    eventually(lambda: b"22.5" in traffic.answers[-1][4], 30, "the new generation")
                     traffic.wait(20)
                 self.assertEqual(traffic.not_ok(), [])
                 bodies = [body for _, _, _, _, body in traffic.answers]
@@ -123,7 +121,7 @@ class Files(unittest.TestCase):
     def test_the_files_of_the_version_that_serves_may_be_deleted(self):
         with Models() as models, models.serve(**FAST) as server, Traffic(server) as traffic:
             shutil.rmtree(models.path)
-            eventually(lambda: server.view()["problem"] or not server.version(1)["on_disk"], 10, "the loss to be seen")
+            eventually(lambda: server.view()["problem"] or not server.version(1)["on_disk"], 30, "the loss to be seen")
             traffic.wait(200)
             self.assertEqual(server.request("GET", "/health/ready").status, 200)
             self.assertEqual(server.version(1)["state"], "serving")
@@ -145,7 +143,7 @@ class Files(unittest.TestCase):
                     file.write(data[len(data) // 2 :])
             with open(models.at(1) + "/model.onnx", "wb") as file:
                 file.write(reference.demo_bytes(3))
-            eventually(lambda: b"3.5" in traffic.answers[-1][4], 10, "the last content")
+            eventually(lambda: b"3.5" in traffic.answers[-1][4], 30, "the last content")
         self.assertEqual(traffic.not_ok(), [])
         thirds = {body[body.index(b"[[") :] for _, _, _, _, body in traffic.answers}
         self.assertLessEqual(thirds, {b'[[0,0,%d.5]]}\n' % n for n in (1, 2, 3)} | {b"[[0,0,%d.5]]}" % n for n in (1, 2, 3)})
@@ -197,7 +195,7 @@ class Files(unittest.TestCase):
         def overwrite(models, server):
             with open(models.at(1) + "/model.onnx", "wb") as file:
                 file.write(b"nothing that is a model")
-            eventually(lambda: server.version(1)["reason"], 10, "a reason")
+            eventually(lambda: server.version(1)["reason"], 30, "a reason")
             models.publish(2)
 
         self.swap(overwrite, 1, 2)
@@ -266,7 +264,7 @@ class Files(unittest.TestCase):
             big = versions.deep(24, 2, 1536)
             with AdminServer(models.path, **FAST) as server:
                 models.publish(1001, big)
-                eventually(lambda: server.version(1001).get("state") == "loading", 10, "the load to begin")
+                eventually(lambda: server.version(1001).get("state") == "loading", 30, "the load to begin")
                 server.send_signal(signal.SIGTERM)
                 self.assertEqual(server.wait_exit(10), 0)
 
@@ -334,7 +332,7 @@ class State(unittest.TestCase):
                 server.order("rollout/pause")
             with models.serve(new_versions="serve") as server:
                 self.assertEqual(server.view()["stable"], 1)
-                rollout = eventually(lambda: server.view()["rollout"], 10, "the rollout")
+                rollout = eventually(lambda: server.view()["rollout"], 30, "the rollout")
                 self.assertEqual(
                     (rollout["phase"], rollout["candidate"], rollout["weight_percent"], rollout["sticky_header"]),
                     ("paused", 2, 10, "x-user"),
@@ -408,7 +406,7 @@ class State(unittest.TestCase):
             for _ in range(20):
                 self.assertEqual(server.predict([[0, 0, 0, 0]]).headers["x-weir-version"], "1")
             os.mkdir(models.state_dir)
-            eventually(lambda: server.audit("keep"), 10, "the state on the disk")
+            eventually(lambda: server.audit("keep"), 30, "the state on the disk")
             server.order("rollout/rollback")
 
     def test_a_version_that_was_rolled_back_comes_again_when_its_files_change(self):
