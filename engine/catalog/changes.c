@@ -411,7 +411,9 @@ static void gather(struct catalog *catalog, struct catalog_model *model, struct 
     struct engine_costs candidate = engine_costs(catalog->options.engine, model->candidate->version);
     out->stable_compute_ns = (int64_t)(stable.base_ns + stable.row_ns);
     out->candidate_compute_ns = (int64_t)(candidate.base_ns + candidate.row_ns);
-    out->quickest_ratio = model->timed_ratio > 0 ? model->timed_ratio : 0;
+    out->paired_ratio = model->timed_ratio == TIMING_NEVER ? 0
+                        : model->timed_ratio > 0           ? model->timed_ratio
+                                                           : 1; /* not blamed before it is timed */
 }
 
 static void tick(struct catalog *catalog, struct catalog_model *model) {

@@ -3,6 +3,7 @@
 #include <math.h>
 #include <stdlib.h>
 
+#include "engine/catalog/paired.h"
 #include "engine/clock.h"
 #include "engine/job.h"
 
@@ -68,22 +69,22 @@ static double compare(struct catalog *catalog, struct version *const versions[2]
     struct job_tensor *inputs = calloc((size_t)signature->input_count + 1, sizeof *inputs);
     double batch_ns = fmax(predict_ns(catalog, versions[0], rows), predict_ns(catalog, versions[1], rows));
     int times = batch_ns * TURN <= TURN_NS ? TURN : batch_ns <= TURN_NS ? (int)(TURN_NS / batch_ns) : 1;
-    int64_t most_ms = batch_ns <= SHORT_NS ? SHORT_MOST_MS : MOST_MS, quickest_ns[2] = {INT64_MAX, INT64_MAX};
+    int64_t most_ms = batch_ns <= SHORT_NS ? SHORT_MOST_MS : MOST_MS;
+    struct paired paired = {.rounds = 0};
     int64_t until_ns = clock_now_ns() + most_ms * CLOCK_NS_PER_MS;
     bool goes_on = inputs && make_inputs(signature, &dims, inputs), is_known = goes_on;
-    for (int round = 1; goes_on; round++) {
+    while (goes_on) {
+        int64_t took_ns[2] = {0, 0};
         for (int i = 0; i < 2 && is_known; i++) {
-            int64_t took_ns = take_turn(catalog, versions[i], &dims, inputs, times);
-            is_known = took_ns > 0;
-            if (is_known && took_ns < quickest_ns[i]) {
-                quickest_ns[i] = took_ns;
-                round = 0;
-            }
+            took_ns[i] = take_turn(catalog, versions[i], &dims, inputs, times);
+            is_known = took_ns[i] > 0;
         }
-        goes_on = is_known && round < ROUNDS && clock_now_ns() < until_ns;
+        if (is_known)
+            paired_note(&paired, took_ns);
+        goes_on = is_known && paired.stale < ROUNDS && clock_now_ns() < until_ns;
     }
     release(inputs, signature->input_count);
-    return is_known ? (double)quickest_ns[1] / (double)quickest_ns[0] : 0;
+    return is_known ? paired_ratio(&paired) : 0;
 }
 
 double timing_run(struct catalog *catalog, struct version *stable, struct version *candidate) {

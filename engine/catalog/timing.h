@@ -6,7 +6,7 @@
 #include "engine/engine.h"
 
 /* Runs rows of zeros through both versions in turn, so that both are warm and meet the same moments. Returns how many
- * times as long as stable's the candidate's quickest batch takes, of one row or, where it is short, of half a batch,
+ * times as long as stable's the candidate's batch takes (paired.h), of one row or, where it is short, of half a batch,
  * whichever is worse; 0: not known, as where sizes are free or a run failed. Takes a tenth of a second, up to 2 s where
  * the machine is busy, or as long as a few batches of each. thread: loader, without locks. */
 double timing_run(struct catalog *catalog, struct version *stable, struct version *candidate);

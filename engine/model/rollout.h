@@ -36,7 +36,7 @@ struct rollout_evidence {
     struct comparison_summary comparison;
     int64_t stable_compute_ns; /* what the cost models predict for the same rows; 0: not known */
     int64_t candidate_compute_ns;
-    double quickest_ratio; /* of the quickest batches of the same rows, candidate's to stable's; 0: not known */
+    double paired_ratio; /* of the same rows run side by side, candidate's to stable's; 0: not known */
 };
 
 /* What happened between two moments. */

@@ -131,10 +131,10 @@ static bool latency_passes(const struct rollout_look *look, char *reason, size_t
 }
 
 /* What the cost models say of a version that seldom runs is too much: then its code and weights are not in the caches.
- * So its quickest batches must say the same. */
+ * So batches side by side must say the same. */
 bool rollout_judge_is_slow(const struct rollout_plan *plan, const struct rollout_evidence *evidence) {
     double limit = plan->checks.max_compute_ratio;
-    bool may_be_cold = evidence->quickest_ratio > 0 && evidence->quickest_ratio <= limit;
+    bool may_be_cold = evidence->paired_ratio > 0 && evidence->paired_ratio <= limit;
     return limit != ROLLOUT_OFF && !may_be_cold &&
            evidence->candidate_compute_ns - evidence->stable_compute_ns >= LEAST_SLOWER_NS &&
            evidence->stable_compute_ns > 0 && evidence->candidate_compute_ns > 0 &&
@@ -144,10 +144,13 @@ bool rollout_judge_is_slow(const struct rollout_plan *plan, const struct rollout
 static void tell_compute(const struct rollout_look *look, char *reason, size_t size) {
     double stable_ms = (double)look->all->stable_compute_ns / 1e6;
     double candidate_ms = (double)look->all->candidate_compute_ns / 1e6;
+    char timed[40] = "";
+    if (look->all->paired_ratio > 0)
+        snprintf(timed, sizeof timed, " (%.2f side by side)", look->all->paired_ratio);
     snprintf(reason, size,
              "compute time: %.3f ms after %" PRIu64
-             " requests, %.2f times stable's %.3f ms for the same rows, limit %.2f",
-             candidate_ms, look->recent->candidate.requests, candidate_ms / stable_ms, stable_ms,
+             " requests, %.2f times stable's %.3f ms for the same rows%s, limit %.2f",
+             candidate_ms, look->recent->candidate.requests, candidate_ms / stable_ms, stable_ms, timed,
              look->plan->checks.max_compute_ratio);
 }
 

@@ -318,6 +318,19 @@ Test(rollout_judge, compute_times_that_are_not_known_are_not_compared) {
     cr_assert_not(rollout_judge_is_slow(&plan, &evidence));
 }
 
+Test(rollout_judge, a_candidate_that_is_as_quick_side_by_side_is_not_slow) {
+    look_at(100, 100);
+    evidence.stable_compute_ns = 3000000;
+    evidence.candidate_compute_ns = 5000000;
+    evidence.paired_ratio = 1.5;
+    cr_assert_not(rollout_judge_is_slow(&plan, &evidence));
+    cr_assert(passes());
+    evidence.paired_ratio = 1.62;
+    cr_assert(rollout_judge_is_slow(&plan, &evidence));
+    cr_assert_not(passes());
+    expect_reason("stable's 3.000 ms for the same rows (1.62 side by side), limit 1.50");
+}
+
 Test(rollout_judge, the_median_is_judged_until_there_are_enough_for_the_p99) {
     look_at(100, 40);
     window.stable.timed = window.stable.buckets[300] = 100;
