@@ -192,6 +192,7 @@ static enum weir_status begin_rollout(struct catalog *catalog, struct catalog_mo
     state->stable = model->stable->number;
     state->newest_seen = newest_seen(state, model);
     rollout_file_forgive(state, entry->number);
+    state_identity(entry, state->identity);
     status = keep_or_undo(catalog, model, err);
     if (status != WEIR_OK)
         return status;

@@ -217,9 +217,13 @@ static void restore(struct catalog *catalog, struct catalog_model *model) {
     if (candidate && !candidate->version && may_come(candidate))
         return;
     if (resume(catalog, model, candidate, &err) != WEIR_OK) {
+        struct rollout_state *state = state_of(catalog, model);
         char identity[ROLLOUT_FILE_IDENTITY + 1];
-        state_identity(candidate ? candidate : &(struct entry){.number = plan->candidate}, identity);
-        rollout_file_reject(state_of(catalog, model), plan->candidate, identity, err.text);
+        if (candidate && candidate->seen.files > 0)
+            state_identity(candidate, identity);
+        else
+            snprintf(identity, sizeof identity, "%s", state->identity); /* its files are gone, and may come back */
+        rollout_file_reject(state, plan->candidate, identity, err.text);
         lose(catalog, model, err.text);
         return;
     }

@@ -12,10 +12,10 @@
 
 enum { ROLLOUT_FILE_REJECTED = 64, ROLLOUT_FILE_IDENTITY = 64, ROLLOUT_FILE_MODELS = 1000 };
 
+/* identity, hex text: which files; if it is whole, its second half says what they hold. */
 struct rollout_rejected {
     uint64_t number;
-    char identity[ROLLOUT_FILE_IDENTITY +
-                  1]; /* hex text: which files; if it is whole, its second half says what they hold */
+    char identity[ROLLOUT_FILE_IDENTITY + 1];
     char reason[ROLLOUT_TEXT];
 };
 
@@ -26,7 +26,8 @@ struct rollout_state {
     uint64_t newest_seen;     /* versions up to this do not take over by themselves any more */
     enum rollout_phase phase; /* NONE, RUNNING or PAUSED */
     int step;
-    struct rollout_plan plan;      /* while RUNNING or PAUSED; of no meaning else */
+    struct rollout_plan plan;                 /* while RUNNING or PAUSED; of no meaning else */
+    char identity[ROLLOUT_FILE_IDENTITY + 1]; /* likewise: of the candidate's files when it began */
     enum rollout_phase last_phase; /* how the last rollout ended: NONE (there was none), PROMOTED or ROLLED_BACK */
     uint64_t last_candidate;
     int64_t last_ended_s; /* since 1970 */

@@ -74,6 +74,7 @@ static cJSON *write_rollout(struct writer *writer, const struct rollout_state *s
     cJSON *object = cJSON_CreateObject();
     add_text(writer, object, "phase", rollout_phase_text(state->phase));
     add_number(writer, object, "step", state->step);
+    add_text(writer, object, "identity", state->identity);
     add(writer, object, "plan", write_plan(writer, &state->plan));
     return object;
 }
@@ -255,9 +256,10 @@ static void read_plan(struct reader *reader, const cJSON *object, struct rollout
 static void read_rollout(struct reader *reader, const cJSON *object, struct rollout_state *state) {
     if (cJSON_IsNull(object))
         return;
-    expect_members(reader, object, "rollout", 3);
+    expect_members(reader, object, "rollout", 4);
     state->phase = read_phase(reader, object, ROLLOUT_RUNNING, ROLLOUT_PAUSED);
     uint32_t step = read_whole(reader, object, "step");
+    copy_text(reader, object, "identity", state->identity, sizeof state->identity);
     read_plan(reader, member(reader, object, "plan"), &state->plan);
     if (step >= (uint32_t)(state->plan.step_count > 0 ? state->plan.step_count : 1))
         wrong(reader, "step", "is not one of the plan's");

@@ -140,6 +140,22 @@ Test(state, a_candidate_that_was_lost_comes_as_a_new_one_when_its_files_change) 
     catalog_case_wait_stable(&test, 2);
 }
 
+Test(state, a_candidate_that_was_lost_does_not_serve_when_the_same_files_come_back) {
+    choose_one();
+    cr_assert_eq(start(2, "10%"), WEIR_OK);
+    catalog_case_close(&test);
+    model_files_delete("2");
+    cr_assert_eq(catalog_case_open(&test), WEIR_OK);
+    cr_assert_eq(catalog_case_stable(&test), 1);
+    model_files_version("2", 2, "N");
+    while (view().versions[0].number != 2 || !view().versions[0].rejected)
+        cr_assert_eq(catalog_case_stable(&test), 1);
+    model_files_version("3", 3, "N");
+    catalog_case_wait_stable(&test, 3); /* so it has looked again */
+    cr_assert_eq(catalog_case_order(&test, CATALOG_PROMOTE, 2), WEIR_OK, "%s", test.order.error.text);
+    cr_assert_eq(catalog_case_stable(&test), 2);
+}
+
 Test(state, a_candidate_that_is_gone_after_a_restart_is_rolled_back) {
     choose_one();
     cr_assert_eq(start(2, "10%"), WEIR_OK);
