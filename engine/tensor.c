@@ -35,6 +35,10 @@ bool tensor_dtype_from_onnx(int32_t number, enum tensor_dtype *out) {
     }
 }
 
+bool tensor_shape_equal(const struct tensor_shape *a, const struct tensor_shape *b) {
+    return a->rank == b->rank && memcmp(a->dims, b->dims, (size_t)a->rank * sizeof a->dims[0]) == 0;
+}
+
 const char *tensor_shape_text(const struct tensor_shape *shape, char *text, size_t size) {
     size_t used = 0;
     if (size == 0)

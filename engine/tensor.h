@@ -73,6 +73,9 @@ const char *tensor_dtype_text(enum tensor_dtype dtype);
 /* Maps ONNX's data type number. Returns false for a type that is not in the list. */
 bool tensor_dtype_from_onnx(int32_t number, enum tensor_dtype *out);
 
+/* Have both the same dimensions? */
+bool tensor_shape_equal(const struct tensor_shape *a, const struct tensor_shape *b);
+
 /* Writes "[-1,64]" into text and returns it; free dimensions are -1 too. */
 const char *tensor_shape_text(const struct tensor_shape *shape, char *text, size_t size);
 

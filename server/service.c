@@ -13,6 +13,7 @@
 #include "engine/clock.h"
 #include "engine/engine.h"
 #include "server/api/ui.h"
+#include "server/engine_options.h"
 #include "server/exit_code.h"
 #include "server/observe/access_log.h"
 #include "server/observe/log.h"
@@ -79,45 +80,18 @@ static void device_lost(void *context, int device, const char *reason) {
 
 static enum weir_status open_engine(struct service *service, struct weir_error *err) {
     const struct config *config = service->config;
-    static const enum inventory_choice choices[] = {[CONFIG_DEVICE_AUTO] = INVENTORY_AUTO,
-                                                    [CONFIG_DEVICE_CPU] = INVENTORY_CPU,
-                                                    [CONFIG_DEVICE_CUDA] = INVENTORY_CUDA};
-    static const enum inventory_precision precisions[] = {[CONFIG_PRECISION_FP32] = INVENTORY_FP32,
-                                                          [CONFIG_PRECISION_TF32] = INVENTORY_TF32,
-                                                          [CONFIG_PRECISION_FP16] = INVENTORY_FP16,
-                                                          [CONFIG_PRECISION_BF16] = INVENTORY_BF16,
-                                                          [CONFIG_PRECISION_INT8] = INVENTORY_INT8};
-    static const enum inventory_invariance invariances[] = {[CONFIG_INVARIANCE_OFF] = INVENTORY_VARIANT,
-                                                            [CONFIG_INVARIANCE_BUCKET] = INVENTORY_BUCKET,
-                                                            [CONFIG_INVARIANCE_STRICT] = INVENTORY_STRICT};
-    struct engine_options options = {
-        .devices = {.choice = choices[config->device],
-                    .gpu_count = (int)config->gpu_count,
-                    .cuda_module = config->cuda_module,
-                    .allow_simulated = config->allow_simulated != 0,
-                    .cpu_threads = (int)config->cpu_threads,
-                    .precision = precisions[config->precision],
-                    .invariance = invariances[config->invariance]},
-        .batch_rows = (uint32_t)config->batch_size,
-        .refuse_other_batch = config->origins[CONFIG_KEY_batch_size].kind != CONFIG_ORIGIN_DEFAULT,
-        .admit_all = config->admission == CONFIG_ADMISSION_FIFO,
-        .max_queue_delay_ns = config->max_queue_delay_us * CLOCK_NS_PER_US,
-        .queue_delay_target_ns = config->queue_delay_target_ms * CLOCK_NS_PER_MS,
-        .watchdog_ns = config->watchdog_ms * CLOCK_NS_PER_MS,
-        .observer = {.context = service,
-                     .batch_ran = batch_ran,
-                     .jobs_done = jobs_done,
-                     .version_retired = version_retired,
-                     .device_lost = device_lost},
-    };
+    struct engine_options options = engine_options_of(config);
+    options.observer = (struct observer){.context = service,
+                                         .batch_ran = batch_ran,
+                                         .jobs_done = jobs_done,
+                                         .version_retired = version_retired,
+                                         .device_lost = device_lost};
     if (!service_begin_opening(service))
         return weir_fail(err, WEIR_NO_MEMORY, "cannot start a thread");
     enum weir_status status = engine_open(&options, &service->engine, err);
     service_end_opening(service);
-    if (status == WEIR_NO_MEMORY || status == WEIR_UNSUPPORTED)
-        return err->status = WEIR_DEVICE; /* it is the device that has no room, or lacks the precision */
     if (status != WEIR_OK)
-        return status;
+        return err->status = engine_options_blame(status);
     struct engine_status engine;
     char reason[700], description[200];
     engine_status(service->engine, &engine);

@@ -11,12 +11,12 @@
 #include "engine/engine.h"
 #include "engine/memory.h"
 #include "engine/model/manifest.h"
+#include "engine/run_jobs.h"
 
 enum {
     PIECE_BYTES = 1 << 20,
     PIECE_REST_US = 500,         /* so that reading takes at most 2 GB/s from others */
     PLAN_LEAST_BYTES = 16 << 20, /* a model needs this much besides its weights */
-    JOIN_MS = 50,                /* after this a sample does not wait for an idle device any more */
     RETRY_LEAST_S = 10,
     RETRY_MOST_S = 300 /* what may have failed for other reasons than the files */
 };
@@ -51,51 +51,6 @@ static enum weir_status plan_memory(const struct entry *entry, struct weir_error
                      entry->path, (unsigned long long)(needs >> 20), (unsigned long long)free_bytes >> 20);
 }
 
-/* Somebody who waits for jobs. */
-struct waiter {
-    pthread_mutex_t lock;
-    pthread_cond_t done;
-    int left;
-};
-
-static void finish(struct waiter *waiter, int jobs) {
-    pthread_mutex_lock(&waiter->lock);
-    waiter->left -= jobs;
-    if (waiter->left == 0)
-        pthread_cond_signal(&waiter->done);
-    pthread_mutex_unlock(&waiter->lock);
-}
-
-static void job_done(struct job *job) {
-    finish(job->owner, 1);
-}
-
-enum weir_status loading_run_jobs(struct catalog *catalog, struct job *jobs, int count, struct weir_error *err) {
-    struct engine *engine = catalog->options.engine;
-    struct waiter waiter = {.lock = PTHREAD_MUTEX_INITIALIZER, .done = PTHREAD_COND_INITIALIZER, .left = count};
-    enum weir_status status = WEIR_OK;
-    int sent = 0;
-    while (sent < count && status == WEIR_OK) {
-        struct job *job = &jobs[sent];
-        job->deadline_ns = INT64_MAX;
-        job->done = job_done;
-        job->owner = &waiter;
-        status = engine_submit_spare(engine, job, clock_now_ns() + JOIN_MS * (int64_t)CLOCK_NS_PER_MS, err);
-        sent += status == WEIR_OK;
-    }
-    engine_flush(engine);
-    finish(&waiter, count - sent);
-    pthread_mutex_lock(&waiter.lock);
-    while (waiter.left > 0)
-        pthread_cond_wait(&waiter.done, &waiter.lock);
-    pthread_mutex_unlock(&waiter.lock);
-    for (int i = 0; i < sent && status == WEIR_OK; i++)
-        if (jobs[i].status != WEIR_OK)
-            status = weir_fail(err, jobs[i].status, "%s",
-                               jobs[i].error.text[0] ? jobs[i].error.text : weir_status_text(jobs[i].status));
-    return status;
-}
-
 /* A sample that runs as a job, as requests do. */
 struct proof {
     struct catalog *catalog;
@@ -105,8 +60,7 @@ struct proof {
 static enum weir_status run_sample(void *context, const struct tensor_dims *dims, struct job_tensor *inputs,
                                    struct job_tensor *outputs, struct weir_error *err) {
     const struct proof *proof = context;
-    struct job job = {.version = proof->version, .dims = *dims, .inputs = inputs, .outputs = outputs};
-    return loading_run_jobs(proof->catalog, &job, 1, err);
+    return run_one_job(proof->catalog->options.engine, proof->version, dims, inputs, outputs, err);
 }
 
 static enum weir_status prove(struct catalog *catalog, struct version *version, const struct samples *samples,

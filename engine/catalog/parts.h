@@ -123,11 +123,6 @@ enum weir_status loading_run(struct catalog *catalog, struct catalog_model *mode
                              struct weir_error *err) WEIR_CHECKED;
 /* Rests after each piece read of a file, once something serves; false: it is being stopped. context: the catalog. */
 bool loading_go_on(void *context, size_t bytes);
-/* Runs jobs of which only version, dims, inputs and outputs are set, one after the other when a device has time for
- * them, and waits for all. thread: loader. */
-struct job;
-enum weir_status loading_run_jobs(struct catalog *catalog, struct job *jobs, int count,
-                                  struct weir_error *err) WEIR_CHECKED;
 /* Has something else than the files failed, so that the same may do another time? */
 bool loading_may_pass(enum weir_status status);
 /* Runs the samples of a loaded entry again; OK without samples. Likewise. */

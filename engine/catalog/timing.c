@@ -6,6 +6,7 @@
 #include "engine/catalog/paired.h"
 #include "engine/clock.h"
 #include "engine/job.h"
+#include "engine/run_jobs.h"
 
 /* A turn of each version makes a round: batches one behind the other, as many as take no longer than this, so that all
  * but the first find the version in the caches. Rounds end when so many brought none that was quicker, or the time is
@@ -46,7 +47,7 @@ static int64_t take_turn(struct catalog *catalog, struct version *version, const
         jobs[i].outputs = calloc((size_t)count + 1, sizeof *jobs[i].outputs);
         good &= jobs[i].outputs != NULL;
     }
-    good = good && loading_run_jobs(catalog, jobs, times, &ignored) == WEIR_OK;
+    good = good && run_jobs(catalog->options.engine, jobs, times, &ignored) == WEIR_OK;
     int64_t quickest_ns = INT64_MAX;
     for (int i = 0; i < times; i++) {
         int64_t took_ns = jobs[i].finished_ns - jobs[i].started_ns;

@@ -64,20 +64,6 @@ static bool names(const char *text, size_t length, const char *name) {
     return !*name;
 }
 
-/* The name as it stands in a file's name, cut if it is too long for one. */
-static const char *written(const char *name, char *text, size_t size) {
-    size_t used = 0;
-    for (; *name && used + 4 <= size; name++) {
-        unsigned char byte = (unsigned char)*name;
-        if (byte < 0x20 || byte == 0x7F || byte == '/' || byte == '%')
-            used += (size_t)snprintf(text + used, size - used, "%%%02X", byte);
-        else
-            text[used++] = *name;
-    }
-    text[used] = 0;
-    return text;
-}
-
 /* ---- which file is what ---- */
 
 /* Cuts the prefix and ".npy" off a file's name. Returns false if it has not both, or nothing between. */
@@ -197,7 +183,7 @@ static enum weir_status load_tensor(struct loading *loading, int index, struct w
     const char *file = loading->files[index];
     if (!file) {
         snprintf(path, sizeof path, "%s/%s.%s.npy", loading->directory, is_input(loading, index) ? "input" : "output",
-                 written(spec->name, name, sizeof name));
+                 samples_file_name(spec->name, name, sizeof name));
         return other_shape(loading, path, spec, NULL, err);
     }
     snprintf(path, sizeof path, "%s/%s", loading->directory, file);
@@ -332,21 +318,31 @@ static enum weir_status make_samples(struct loading *loading, struct weir_error 
     return WEIR_OK;
 }
 
-enum weir_status samples_load(const char *version_directory, const struct signature *signature, struct samples **out,
-                              struct weir_error *err) {
-    char directory[PATH_MAX];
+/* Hands the names over: the files' slots are left empty. */
+static void keep_output_files(struct loading *loading) {
+    int inputs = loading->signature->input_count;
+    loading->samples->output_files = loading->files;
+    for (int i = 0; i < inputs; i++)
+        free(loading->files[i]);
+    memmove(loading->files, loading->files + inputs, (size_t)loading->signature->output_count * sizeof *loading->files);
+    loading->files = NULL;
+}
+
+static enum weir_status load(const char *directory, const struct signature *signature, bool without_outputs,
+                             struct samples **out, struct weir_error *err) {
     struct loading loading = {
         .directory = directory, .signature = signature, .rows = UNKNOWN, .bytes_left = SAMPLES_MOST_BYTES};
     bool found = false;
-    if ((size_t)snprintf(directory, sizeof directory, "%s/samples", version_directory) >= sizeof directory)
-        return weir_fail(err, WEIR_INVALID, "%.200s: the path is too long", version_directory);
     enum weir_status status = make_samples(&loading, err);
     if (status == WEIR_OK)
         status = find_files(&loading, &found, err);
-    for (int i = 0; found && i < tensor_count(&loading) && status == WEIR_OK; i++)
+    int tensors = without_outputs ? signature->input_count : tensor_count(&loading);
+    for (int i = 0; found && i < tensors && status == WEIR_OK; i++)
         status = load_tensor(&loading, i, err);
-    if (status == WEIR_OK && loading.has_tolerance)
+    if (status == WEIR_OK && loading.has_tolerance && !without_outputs)
         status = load_tolerance(&loading, err);
+    if (status == WEIR_OK && found && without_outputs)
+        keep_output_files(&loading);
     if (status == WEIR_OK && found) {
         loading.samples->dims.rows = loading.rows == UNKNOWN ? 1 : (uint32_t)loading.rows;
         for (int i = 0; i < signature->free_count; i++)
@@ -371,8 +367,31 @@ void samples_destroy(struct samples *samples) {
         free(samples->inputs[i].data);
     for (int i = 0; i < samples->output_count; i++)
         free(samples->outputs[i].data);
+    for (int i = 0; samples->output_files && i < samples->output_count; i++)
+        free(samples->output_files[i]);
+    free(samples->output_files);
     free(samples->inputs);
     free(samples->outputs);
     free(samples->tolerances);
     free(samples);
+}
+
+enum weir_status samples_load(const char *version_directory, const struct signature *signature, struct samples **out,
+                              struct weir_error *err) {
+    char directory[PATH_MAX];
+    if ((size_t)snprintf(directory, sizeof directory, "%s/samples", version_directory) >= sizeof directory)
+        return weir_fail(err, WEIR_INVALID, "%.200s: the path is too long", version_directory);
+    return samples_load_from(directory, signature, out, err);
+}
+
+enum weir_status samples_load_from(const char *directory, const struct signature *signature, struct samples **out,
+                                   struct weir_error *err) {
+    return load(directory, signature, false, out, err);
+}
+
+enum weir_status samples_load_inputs(const char *directory, const struct signature *signature, struct samples **out,
+                                     struct weir_error *err) {
+    enum weir_status status = load(directory, signature, true, out, err);
+    return status != WEIR_OK || *out ? status
+                                     : weir_fail(err, WEIR_NOT_FOUND, "%s: there is no such directory", directory);
 }

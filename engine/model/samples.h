@@ -34,6 +34,8 @@ struct samples {
     struct job_tensor *outputs;
     struct samples_tolerance *tolerances; /* one an output; absolute < 0: not given */
     int input_count, output_count;
+    char *
+        *output_files; /* of samples_load_inputs: the name of each output's file, NULL where there is none; else NULL */
 };
 
 /* Reads the samples of the version in a directory. No directory samples/ is OK with *out NULL. Errors, naming the file:
@@ -41,6 +43,24 @@ struct samples {
  * UNSUPPORTED, TOO_LARGE, IO, NO_MEMORY. thread: loader. Owner of *out: the caller, samples_destroy. */
 enum weir_status samples_load(const char *version_directory, const struct signature *signature, struct samples **out,
                               struct weir_error *err) WEIR_CHECKED;
+
+/* The same of a directory that holds the files themselves. */
+enum weir_status samples_load_from(const char *directory, const struct signature *signature, struct samples **out,
+                                   struct weir_error *err) WEIR_CHECKED;
+
+/* The inputs alone: what outputs' files hold is not looked at, and there may be none. Likewise, and NOT_FOUND where the
+ * directory is not there. */
+enum weir_status samples_load_inputs(const char *directory, const struct signature *signature, struct samples **out,
+                                     struct weir_error *err) WEIR_CHECKED;
+
+/* The tensor's name as it stands in a file's name, cut if there is no room for it. Returns text. */
+const char *samples_file_name(const char *name, char *text, size_t size);
+
+/* Writes the file of an output, under the name that it has or a new one. tensor: rows of samples->dims, or one where
+ * the output has no batch dimension. A kill at any moment leaves the old file or the new one. Errors, naming the file:
+ * IO, INVALID (the output's name is too long for a file's). */
+enum weir_status samples_write_output(const char *directory, const struct signature *signature,
+                                      const struct samples *samples, int output, struct weir_error *err) WEIR_CHECKED;
 
 /* NULL is none. */
 void samples_destroy(struct samples *samples);

@@ -17,6 +17,7 @@ struct test {
     const struct self_test_runner *runner;
     struct self_test_report report;
     struct job_tensor *inputs, *outputs; /* of the run */
+    struct self_test_cell *cells;        /* of the batch's size, by output; or NULL */
 };
 
 /* One element of an output that is being compared. */
@@ -24,6 +25,7 @@ struct place {
     int output;
     uint32_t sample, rows; /* the sample's number, and the rows of its batch */
     size_t index;          /* in the row */
+    double allowed;        /* what it may be off by */
 };
 
 static enum weir_status no_memory(struct weir_error *err) {
@@ -83,6 +85,19 @@ static void note_error(struct self_test_report *report, double error, double all
     snprintf(report->worst_output, sizeof report->worst_output, "%s", output);
 }
 
+/* By how many times what is allowed. */
+static double share_of(double error, double allowed) {
+    return error == 0 ? 0 : allowed > 0 ? error / allowed : INFINITY;
+}
+
+static void note_cell(struct self_test_cell *cell, double error, double allowed) {
+    cell->off += !(error <= allowed);
+    if (cell->allowed == 0 || share_of(error, allowed) > share_of(cell->error, cell->allowed)) {
+        cell->error = error;
+        cell->allowed = allowed;
+    }
+}
+
 /* How far an element is off: 0 also where both are NaN or the same infinity, infinite where only one is. */
 static double error_of(enum tensor_dtype dtype, const void *got, const void *expected, size_t index) {
     double a = element(dtype, got, index), b = element(dtype, expected, index);
@@ -94,30 +109,35 @@ static double error_of(enum tensor_dtype dtype, const void *got, const void *exp
     return isfinite(b) && isfinite(error) ? error : INFINITY;
 }
 
+static enum weir_status tell_off(const struct test *test, struct place place, const void *got, const void *expected,
+                                 struct weir_error *err) {
+    const struct tensor_spec *spec = &test->options->signature->outputs[place.output];
+    char index[INDEX_ROOM], texts[2][NUMBER_ROOM];
+    return weir_fail(err, WEIR_INVALID, "sample %u at batch %u: output \"%.100s\"%s: got %s, expected %s, allowed %.3g",
+                     place.sample, place.rows, spec->name,
+                     index_text(&test->samples->outputs[place.output].row, place.index, index),
+                     element_text(spec->dtype, got, place.index, texts[0]),
+                     element_text(spec->dtype, expected, place.index, texts[1]), place.allowed);
+}
+
 static enum weir_status compare_row(struct test *test, struct place place, const void *got, const void *expected,
                                     struct weir_error *err) {
     const struct tensor_spec *spec = &test->options->signature->outputs[place.output];
-    const struct job_tensor *tensor = &test->samples->outputs[place.output];
-    size_t elements = tensor->row_bytes / tensor_dtype_bytes(spec->dtype);
+    size_t elements = test->samples->outputs[place.output].row_bytes / tensor_dtype_bytes(spec->dtype);
     struct samples_tolerance allow = samples_allow(test->samples, place.output, spec->dtype, test->options->precision);
-    double allowed = allow.absolute + allow.relative * largest(spec->dtype, expected, elements);
+    place.allowed = allow.absolute + allow.relative * largest(spec->dtype, expected, elements);
     for (place.index = 0; place.index < elements; place.index++) {
-        char index[INDEX_ROOM], texts[2][NUMBER_ROOM];
         double error = error_of(spec->dtype, got, expected, place.index);
-        if (!(error <= allowed))
-            return weir_fail(err, WEIR_INVALID,
-                             "sample %u at batch %u: output \"%.100s\"%s: got %s, expected %s, allowed %.3g",
-                             place.sample, place.rows, spec->name, index_text(&tensor->row, place.index, index),
-                             element_text(spec->dtype, got, place.index, texts[0]),
-                             element_text(spec->dtype, expected, place.index, texts[1]), allowed);
-        note_error(&test->report, error, allowed, spec->name);
+        bool is_off = !(error <= place.allowed);
+        if (is_off && !test->cells)
+            return tell_off(test, place, got, expected, err);
+        if (is_off && test->options->first->status == WEIR_OK)
+            tell_off(test, place, got, expected, test->options->first);
+        if (test->cells)
+            note_cell(&test->cells[place.output], error, place.allowed);
+        note_error(&test->report, error, place.allowed, spec->name);
     }
     return WEIR_OK;
-}
-
-static bool same_shape(const struct job_tensor *a, const struct job_tensor *b) {
-    return a->row_bytes == b->row_bytes && a->row.rank == b->row.rank &&
-           memcmp(a->row.dims, b->row.dims, (size_t)a->row.rank * sizeof a->row.dims[0]) == 0;
 }
 
 /* Compares what a batch of rows samples, beginning with first, gave for one output. */
@@ -129,7 +149,7 @@ static enum weir_status compare_output(struct test *test, int output, uint32_t f
     if (!got->data)
         return weir_fail(err, WEIR_INTERNAL, "sample %u at batch %u: output \"%.100s\" did not come", first, rows,
                          spec->name);
-    if (!same_shape(got, expected)) {
+    if (got->row_bytes != expected->row_bytes || !tensor_shape_equal(&got->row, &expected->row)) {
         char texts[2][INDEX_ROOM];
         return weir_fail(err, WEIR_INVALID,
                          "sample %u at batch %u: output \"%.100s\": got rows of shape %s, expected %s", first, rows,
@@ -204,6 +224,15 @@ static uint32_t smaller(uint32_t a, uint32_t b) {
     return a < b ? a : b;
 }
 
+static void use_cells(struct test *test, int size, uint32_t rows) {
+    int outputs = test->options->signature->output_count;
+    test->cells = test->options->cells ? test->options->cells + (size_t)size * (size_t)outputs : NULL;
+    for (int i = 0; test->cells && i < outputs; i++) {
+        test->cells[i].rows = rows;
+        test->cells[i].runs++;
+    }
+}
+
 static enum weir_status run_all(struct test *test, uint32_t max_rows, struct weir_error *err) {
     uint32_t samples = test->samples->dims.rows, counts[3], left = SELF_TEST_MOST_RUNS;
     const uint32_t sizes[3] = {1, max_rows > 7 ? 7 : max_rows > 3 ? 3 : 0, max_rows > 1 ? max_rows : 0};
@@ -219,6 +248,7 @@ static enum weir_status run_all(struct test *test, uint32_t max_rows, struct wei
         for (uint32_t run = 0; run < counts[i] && status == WEIR_OK; run++) {
             /* Where they are too many to run all alone, those that do are spread over them. */
             uint64_t first = i == 0 ? (uint64_t)run * samples / counts[0] : (uint64_t)run * sizes[i];
+            use_cells(test, i, sizes[i]);
             status = run_batch(test, (uint32_t)(first % samples), sizes[i], err);
         }
     return status;
@@ -230,6 +260,8 @@ enum weir_status self_test_run(const struct samples *samples, const struct self_
     struct test test = {.samples = samples, .options = options, .runner = runner};
     uint32_t max_rows = options->signature->shares_inputs || options->max_rows < 1 ? 1 : options->max_rows;
     enum weir_status status = make_room(&test, max_rows, err);
+    if (options->cells)
+        options->first->status = WEIR_OK;
     if (status == WEIR_OK)
         status = run_all(&test, max_rows, err);
     if (status == WEIR_OK)

@@ -10,7 +10,8 @@
 #include "server/exit_code.h"
 
 static const struct command *const commands[] = {
-    &command_serve, &command_check, &command_inspect, &command_models, &command_health, &command_config,
+    &command_serve,  &command_check,  &command_inspect, &command_verify,
+    &command_models, &command_health, &command_config,
 };
 enum { COMMAND_COUNT = sizeof commands / sizeof commands[0] };
 

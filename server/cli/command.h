@@ -19,6 +19,7 @@ struct command {
 extern const struct command command_serve;
 extern const struct command command_check;
 extern const struct command command_inspect;
+extern const struct command command_verify;
 extern const struct command command_models;
 extern const struct command command_health;
 extern const struct command command_config;

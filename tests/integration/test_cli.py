@@ -12,7 +12,7 @@ import unittest
 import reference
 from harness import ROOT, WEIR, run_weir
 
-COMMANDS = ("serve", "check", "inspect", "models", "health", "config")
+COMMANDS = ("serve", "check", "inspect", "verify", "models", "health", "config")
 KEYS = (
     "host port ops_port model_path model_name version_policy new_versions scan_ms state_dir admin_listen "
     "device gpu_count cuda_module allow_simulated cpu_threads precision invariance batch_size "

@@ -22,7 +22,8 @@ server/admit/    | server/(admit/|observe/|bytes\.h)|engine/[a-z0-9_]+\.h$
 server/http/     | server/(http/|observe/|(bytes|put)\.h)|engine/(status|clock|thread|utf8)\.h$
 server/api/      | server/(api/|http/|admit/|codec/|observe/|bytes\.h)|engine/[a-z0-9_]+\.h$
 server/cli/      | server/|engine/[a-z0-9_]+\.h$|config/
-server/service   | server/(service|exit_code\.h|api/|http/|admit/|codec/|observe/|bytes\.h)|engine/[a-z0-9_]+\.h$|config/
+server/service   | server/(service|(exit_code|engine_options)\.h|api/|http/|admit/|codec/|observe/|bytes\.h)|engine/[a-z0-9_]+\.h$|config/
+server/engine_o  | server/engine_options\.h|engine/[a-z0-9_]+\.h$|config/
 server/          | server/(bytes|http_client)\.h|engine/[a-z0-9_]+\.h$
 TABLE
 }

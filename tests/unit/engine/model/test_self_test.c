@@ -259,6 +259,35 @@ Test(self_test, an_output_that_does_not_come_is_an_error) {
     assert_fails(WEIR_INTERNAL, "sample 0 at batch 1: output \"n\" did not come");
 }
 
+Test(self_test, with_cells_it_goes_on_and_counts_what_is_off) {
+    struct self_test_cell cells[SELF_TEST_SIZES * 2] = {0};
+    struct weir_error first;
+    set_up(16);
+    options.cells = cells;
+    options.first = &first;
+    y[3][1] += 5; /* what the sample says */
+    y[9][2] += 1;
+    struct self_test_runner runner = {.context = &fault, .run = run_model};
+    cr_assert_eq(self_test_run(&samples, &options, &runner, &report, &error), WEIR_OK, "%s", error.text);
+    cr_assert_eq(first.status, WEIR_INVALID);
+    cr_assert_not_null(strstr(first.text, "sample 3 at batch 1: output \"y\"[0,1]"), "%s", first.text);
+    const uint32_t sizes[SELF_TEST_SIZES] = {1, 7, 8}, runs[SELF_TEST_SIZES] = {16, 3, 2};
+    for (int i = 0; i < SELF_TEST_SIZES; i++) {
+        cr_assert_eq(cells[2 * i].rows, sizes[i]);
+        cr_assert_eq(cells[2 * i].runs, runs[i]);
+        cr_assert_eq(cells[2 * i].off, i == 1 ? 3 : 2, "7 by 3 are 21 rows: sample 3 comes twice");
+        cr_assert_float_eq(cells[2 * i].error, 5, 1e-6);
+        cr_assert_eq(cells[2 * i + 1].off, 0);
+        cr_assert_eq(cells[2 * i + 1].error, 0);
+    }
+    y[3][1] -= 5;
+    y[9][2] -= 1;
+    memset(cells, 0, sizeof cells);
+    cr_assert_eq(self_test_run(&samples, &options, &runner, &report, &error), WEIR_OK, "%s", error.text);
+    cr_assert_eq(first.status, WEIR_OK);
+    cr_assert_eq(cells[0].off + cells[2].off + cells[4].off, 0);
+}
+
 Test(self_test, an_output_without_a_batch_dimension_is_compared_once) {
     set_up(1);
     outputs[1].shape.rank = 0;
