@@ -166,7 +166,7 @@ if stage build-tsan built tsan; then
     always_under_tsan='kernels|runtime|products|cuda_kernels|cuda_moves|cuda_life|cuda_parts'
     stage double-tsan programs build/tsan --no-tests=ignore -R "^double[.](${WEIR_TEST_ALL:+cuda_layers|}$always_under_tsan)\$"
     stage integration-tsan integration "$PWD/build/tsan/weir" batching admission lifecycle limits cuda_cases.Telemetry \
-        admin_cases rollout_cases.Steps rollout_cases.Shadows versions_cases.Files.test_a_live versions_cases.State
+        ui_cases traces_cases admin_cases rollout_cases.Steps rollout_cases.Shadows versions_cases.Files.test_a_live versions_cases.State
 fi
 if stage build-fuzz built fuzz; then
     stage corpus replay
