@@ -99,6 +99,7 @@ enum config_type { CONFIG_TYPE_INTEGER, CONFIG_TYPE_SIZE, CONFIG_TYPE_STRING, CO
     X(traces_sample, INTEGER, "%", 0, 100, "1", LIVE, "Part of predictions traced; a caller's traceparent decides for its own.") \
     X(traces_service, STRING, "", 1, 255, "weir", FIXED, "What traces call this service: service.name.") \
     X(server_timing, ENUM, "", 0, 0, "on_request", LIVE, "Who gets Server-Timing: nobody, who sends X-Server-Timing: 1, or all.") \
+    X(metrics_triton_names, INTEGER, "", 0, 1, "0", FIXED, "1 also tells of GPUs by Triton's names, nv_gpu_*, in /metrics.") \
     X(ui, INTEGER, "", 0, 1, "1", FIXED, "1 serves the status page /ui beside health and metrics; 0 does not.") \
     X(health_path, STRING, "", 2, 128, "/health", FIXED, "Path of the health routes; /live and /ready lie beneath it.")
 /* clang-format on */
@@ -111,8 +112,7 @@ struct config_key {
     const char *name;
     enum config_type type;
     const char *unit;
-    int64_t least;
-    int64_t most;
+    int64_t least, most;
     const char *fallback; /* the default; NULL is none */
     bool reloadable;
     const char *sentence;

@@ -16,6 +16,7 @@ enum { STALE_PERIODS = 5, LOST_READINGS = 2, STOP_WAIT_S = 2 };
 struct gpu {
     char bus_id[TELEMETRY_ID_BYTES];
     struct telemetry_reading reading; /* under lock */
+    struct telemetry_reading known;   /* under lock: of its texts, the last that were told */
     int64_t read_ns;                  /* under lock; 0: never */
     struct nvml_device *device;
     int lost_readings;
@@ -36,7 +37,7 @@ void telemetry_clear(struct telemetry_reading *out, const char *unavailable) {
     memset(out, 0, sizeof *out);
     for (int i = 0; i < TELEMETRY_VALUES; i++)
         out->values[i] = NAN;
-    snprintf(out->unavailable, sizeof out->unavailable, "%s", unavailable);
+    snprintf(out->unavailable, sizeof out->unavailable, "%.250s", unavailable);
 }
 
 static void destroy(struct telemetry *telemetry) {
@@ -47,11 +48,20 @@ static void destroy(struct telemetry *telemetry) {
     free(telemetry);
 }
 
+/* What a GPU is called does not change while it cannot be read. */
+static void note_text(char known[TELEMETRY_TEXT_BYTES], const char *text) {
+    if (text[0])
+        memcpy(known, text, TELEMETRY_TEXT_BYTES);
+}
+
 /* Returns whether the GPU is to be reported as lost, now. */
 static bool publish(struct telemetry *telemetry, struct gpu *gpu, const struct telemetry_reading *reading) {
     gpu->lost_readings = reading->lost ? gpu->lost_readings + (gpu->lost_readings <= LOST_READINGS) : 0;
     pthread_mutex_lock(&telemetry->lock);
     gpu->reading = *reading;
+    note_text(gpu->known.name, reading->name);
+    note_text(gpu->known.uuid, reading->uuid);
+    note_text(gpu->known.driver, reading->driver);
     gpu->read_ns = clock_now_ns();
     bool report = gpu->lost_readings == LOST_READINGS && !telemetry->stopping && telemetry->options.lost;
     pthread_mutex_unlock(&telemetry->lock);
@@ -176,6 +186,7 @@ void telemetry_read(struct telemetry *telemetry, int gpu, int64_t now_ns, struct
     struct gpu *from = &telemetry->gpus[gpu];
     pthread_mutex_lock(&telemetry->lock);
     *out = from->reading;
+    struct telemetry_reading known = from->known;
     int64_t read_ns = from->read_ns;
     pthread_mutex_unlock(&telemetry->lock);
     if (read_ns > 0 && now_ns - read_ns > STALE_PERIODS * telemetry->options.period_ns) {
@@ -186,4 +197,7 @@ void telemetry_read(struct telemetry *telemetry, int gpu, int64_t now_ns, struct
         out->lost = lost;
     }
     memcpy(out->bus_id, from->bus_id, sizeof out->bus_id);
+    memcpy(out->name, known.name, sizeof out->name);
+    memcpy(out->uuid, known.uuid, sizeof out->uuid);
+    memcpy(out->driver, known.driver, sizeof out->driver);
 }

@@ -117,9 +117,10 @@ struct reading {
     char *text;
     size_t size, room, most;
     size_t head_size;   /* with the empty line; 0: it has not come yet */
-    bool tells_length;  /* by Content-Length */
+    bool tells_length;  /* by Content-Length, or by having no body */
     size_t body_length; /* if so */
-    bool has_ended;     /* the peer sends no more */
+    bool is_chunked;
+    bool has_ended; /* the peer sends no more */
 };
 
 static void look_for_head(struct reading *reading) {
@@ -127,16 +128,50 @@ static void look_for_head(struct reading *reading) {
     const char *end = strstr(reading->text, "\r\n\r\n");
     if (!end)
         return;
+    int status = 0;
     reading->head_size = (size_t)(end + 4 - reading->text);
+    sscanf(reading->text, "HTTP/1.%*1[01] %3d", &status);
+    const char *coding = strcasestr(reading->text, "\r\ntransfer-encoding: chunked\r\n");
+    reading->is_chunked = coding && coding < end;
+    if (status == 204 || status == 304) { /* RFC 9112, 6.3: whatever the head says */
+        reading->tells_length = true;
+        reading->is_chunked = false;
+        return;
+    }
     const char *length = strcasestr(reading->text, name);
-    reading->tells_length = length && length < end;
+    reading->tells_length = !reading->is_chunked && length && length < end;
     if (reading->tells_length)
         reading->body_length = strtoul(length + sizeof name - 1, NULL, 10);
 }
 
+/* Walks over the chunks of a body. With `out` it copies what they hold, which may be the body itself, and *held is its
+ * size. Returns whether the last chunk has come. Source: RFC 9112, 7.1. */
+static bool walk_chunks(const struct reading *reading, char *out, size_t *held) {
+    const char *at = reading->text + reading->head_size, *end = reading->text + reading->size;
+    for (*held = 0;;) {
+        char *rest;
+        const char *line = memmem(at, (size_t)(end - at), "\r\n", 2);
+        unsigned long bytes = line ? strtoul(at, &rest, 16) : 0;
+        if (!line || rest == at)
+            return false;
+        if (bytes == 0) /* behind it are trailers, if any, and an empty line */
+            return memmem(line, (size_t)(end - line), "\r\n\r\n", 4) != NULL;
+        at = line + 2;
+        if (bytes > (size_t)(end - at) || (size_t)(end - at) - bytes < 2)
+            return false;
+        if (out)
+            memmove(out + *held, at, bytes);
+        *held += bytes;
+        at += bytes + 2;
+    }
+}
+
 static bool is_whole(const struct reading *reading) {
+    size_t held;
     if (reading->head_size == 0)
         return false;
+    if (reading->is_chunked)
+        return walk_chunks(reading, NULL, &held);
     return reading->tells_length ? reading->size - reading->head_size >= reading->body_length : reading->has_ended;
 }
 
@@ -172,8 +207,14 @@ static bool read_answer(int fd, struct reading *reading, struct patience *patien
         }
         reading->size += (size_t)n;
         reading->text[reading->size] = 0;
+        if (reading->size >= 5 && memcmp(reading->text, "HTTP/", 5) != 0) {
+            errno = EPROTO;
+            break;
+        }
         if (reading->head_size == 0)
             look_for_head(reading);
+        if (reading->head_size == 0 && reading->size == reading->most)
+            errno = EPROTO;
     }
     return reading->head_size > 0;
 }
@@ -228,17 +269,24 @@ enum weir_status http_client_ask(const struct http_question *question, struct ht
     if (fault != 0)
         return weir_fail(err, WEIR_IO, "%s: %s", target->host, gai_strerror(fault));
     http_client_authority(target, authority);
-    if (!exchange(question, addresses, authority, &reading))
+    if (!exchange(question, addresses, authority, &reading) && errno != EPROTO)
         result = weir_fail(err, WEIR_IO, "%s: %s", authority, strerror(errno));
-    else if (sscanf(reading.text, "HTTP/1.%*1[01] %3d", &status) != 1 || status < 100)
+    else if (reading.head_size == 0 || sscanf(reading.text, "HTTP/1.%*1[01] %3d", &status) != 1 || status < 100)
         result = weir_fail(err, WEIR_IO, "%s: does not speak HTTP", authority);
     freeaddrinfo(addresses);
     if (result != WEIR_OK) {
         free(reading.text);
         return result;
     }
+    bool whole = is_whole(&reading);
+    if (reading.is_chunked) {
+        size_t held;
+        walk_chunks(&reading, reading.text + reading.head_size, &held);
+        reading.size = reading.head_size + held;
+        reading.text[reading.size] = 0;
+    }
     *out = (struct http_answer){.status = status,
-                                .is_whole = is_whole(&reading),
+                                .is_whole = whole,
                                 .text = reading.text,
                                 .body = reading.text + reading.head_size,
                                 .body_size = reading.size - reading.head_size};

@@ -271,6 +271,7 @@ static void init(struct service *service, const struct config *config) {
     api->started_unix_s = (double)now.tv_sec + (double)now.tv_nsec / 1e9;
     atomic_init(&api->configured_unix_s, api->started_unix_s);
     api->batch_size = (uint32_t)config->batch_size;
+    api->triton_names = config->metrics_triton_names != 0;
 }
 
 static enum weir_status build(struct service *service, struct weir_error *err) {

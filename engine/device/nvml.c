@@ -156,8 +156,18 @@ static bool good(struct questions *questions, int code) {
     return code == NVML_OK;
 }
 
+/* The most that each number may be. NVML has no one way to say that it does not know: where a call is good all the
+ * same, the number is all ones, or none that a GPU could have. */
+static const double most[TELEMETRY_VALUES] = {
+    [TELEMETRY_UTILIZATION] = 1,       [TELEMETRY_MEMORY_ACTIVITY] = 1,  [TELEMETRY_MEMORY_USED] = 1e15,
+    [TELEMETRY_MEMORY_TOTAL] = 1e15,   [TELEMETRY_TEMPERATURE] = 300,    [TELEMETRY_POWER] = 1e5,
+    [TELEMETRY_POWER_LIMIT] = 1e5,     [TELEMETRY_ENERGY] = 1e15,        [TELEMETRY_SM_CLOCK] = 1e11,
+    [TELEMETRY_MEMORY_CLOCK] = 1e11,   [TELEMETRY_ECC_CORRECTED] = 1e18, [TELEMETRY_ECC_UNCORRECTED] = 1e18,
+    [TELEMETRY_THROTTLE] = 0xFFFFFFFF,
+};
 static void put(struct questions *questions, int code, enum telemetry_value value, double number) {
-    if (good(questions, code))
+    double least = value == TELEMETRY_MEMORY_TOTAL ? 1 : 0;
+    if (good(questions, code) && number >= least && number <= most[value])
         questions->values[value] = number;
 }
 

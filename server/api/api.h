@@ -58,6 +58,7 @@ struct api {
     double started_unix_s;
     _Atomic double configured_unix_s; /* when the configuration in force was read */
     uint32_t batch_size;
+    bool triton_names; /* GPUs are told of by Triton's names too */
 };
 
 /* The handlers; their context is the api. */

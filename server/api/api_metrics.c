@@ -28,6 +28,8 @@ static void put_gpus(struct api *api, int count, struct bytes *body) {
     while (known < count && known < TELEMETRY_MOST_GPUS && engine_telemetry(api->engine, known, &gpus[known]))
         known++;
     gpu_metrics_render(gpus, known, body);
+    if (api->triton_names)
+        gpu_metrics_render_triton(gpus, known, body);
 }
 
 static void put_models(struct api *api, struct bytes *body) {
@@ -66,6 +68,8 @@ static void put_traces(struct api *api, struct bytes *body) {
     exposition_single(body, "weir_traces_failed_total", "counter",
                       "Traced requests that the collector refused, or did not take after retries.",
                       (double)counts.failed);
+    exposition_single(body, "weir_traces_rejected_spans_total", "counter",
+                      "Spans that the collector refused of traces that it took.", (double)counts.rejected_spans);
 }
 
 static void head(struct exchange *exchange, const struct request *request) {

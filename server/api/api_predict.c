@@ -396,8 +396,8 @@ static void answer(struct prediction *prediction) {
     const char *headers = api_headers(prediction->api, prediction->loop, prediction->choice.version);
     const char *coding = media_compress(prediction->answer_coding, body_bytes, &packed);
     loop_now(loop);
-    metrics_count_answer(shard_of(prediction), tag_of(prediction), prediction->job.submitted_ns - exchange->started_ns,
-                         loop->now_ns - finished_ns);
+    metrics_count_answer(shard_of(prediction), tag_of(prediction), prediction->job.dims.rows,
+                         prediction->job.submitted_ns - exchange->started_ns, loop->now_ns - finished_ns);
     if (prediction->wants_timing)
         timing_line(timing, exchange, &prediction->job, loop->now_ns);
     if (written.headers[0] || *coding || *timing) {

@@ -174,26 +174,46 @@ enum media_coding media_answer_coding(const struct request *request) {
     return best;
 }
 
+/* The media ranges of all Accept headers, one by one: they are one list. Begins as zeros but for the request. */
+struct ranges {
+    const struct request *request;
+    int next_field;
+    struct piece rest, type;
+    int quality;
+};
+
+static bool next_range(struct ranges *ranges) {
+    for (;;) {
+        struct piece range;
+        while (next_part(&ranges->rest, ',', &range)) {
+            struct piece parameters = range;
+            if (!next_part(&parameters, ';', &ranges->type))
+                continue;
+            ranges->quality = quality_of(parameters);
+            return true;
+        }
+        do
+            if (ranges->next_field == ranges->request->field_count)
+                return false;
+        while (!is_named(&ranges->request->fields[ranges->next_field++], "accept"));
+        const struct request_field *field = &ranges->request->fields[ranges->next_field - 1];
+        ranges->rest = (struct piece){field->value, field->value_size};
+    }
+}
+
 enum codec_format media_answer_format(const struct request *request, enum codec_format otherwise) {
-    const struct request_field *field = request_find(request, "accept");
-    if (!field)
-        return otherwise;
     /* The quality of each format, and how exactly the range named it (3: by name, 2: application, 1: any). */
     int quality[FORMATS] = {0}, exactness[FORMATS] = {0};
-    struct piece rest = {field->value, field->value_size}, range, type;
-    while (next_part(&rest, ',', &range)) {
-        struct piece parameters = range;
-        if (!next_part(&parameters, ';', &type))
-            continue;
-        int value = quality_of(parameters);
+    struct ranges ranges = {.request = request};
+    while (next_range(&ranges)) {
         enum codec_format named;
         for (int f = 0; f < FORMATS; f++) {
-            int exact = piece_is(type, "*/*") ? 1 : piece_is(type, "application/*") ? 2 : 0;
-            if (format_of(type, &named) && (int)named == f)
+            int exact = piece_is(ranges.type, "*/*") ? 1 : piece_is(ranges.type, "application/*") ? 2 : 0;
+            if (format_of(ranges.type, &named) && (int)named == f)
                 exact = 3;
             if (exact > exactness[f]) {
                 exactness[f] = exact;
-                quality[f] = value;
+                quality[f] = ranges.quality;
             }
         }
     }
@@ -205,32 +225,21 @@ enum codec_format media_answer_format(const struct request *request, enum codec_
 }
 
 bool media_wants_openmetrics(const struct request *request) {
-    const struct request_field *field = request_find(request, "accept");
-    struct piece rest = {field ? field->value : NULL, field ? field->value_size : 0}, range, type;
+    struct ranges ranges = {.request = request};
     int open = 0, text = 0;
-    while (next_part(&rest, ',', &range)) {
-        struct piece parameters = range;
-        if (!next_part(&parameters, ';', &type))
-            continue;
-        int quality = quality_of(parameters);
-        if (piece_is(type, "application/openmetrics-text") && quality > open)
-            open = quality;
-        else if (piece_is(type, "text/plain") && quality > text)
-            text = quality;
-    }
+    while (next_range(&ranges))
+        if (piece_is(ranges.type, "application/openmetrics-text") && ranges.quality > open)
+            open = ranges.quality;
+        else if (piece_is(ranges.type, "text/plain") && ranges.quality > text)
+            text = ranges.quality;
     return open > text;
 }
 
 bool media_is_named(const struct request *request, const char *type) {
-    for (int i = 0; i < request->field_count; i++) {
-        const struct request_field *field = &request->fields[i];
-        struct piece rest = {field->value, field->value_size}, range, name;
-        while (is_named(field, "accept") && next_part(&rest, ',', &range)) {
-            struct piece parameters = range;
-            if (next_part(&parameters, ';', &name) && piece_is(name, type) && quality_of(parameters) > 0)
-                return true;
-        }
-    }
+    struct ranges ranges = {.request = request};
+    while (next_range(&ranges))
+        if (piece_is(ranges.type, type) && ranges.quality > 0)
+            return true;
     return false;
 }
 

@@ -90,7 +90,7 @@ static bool accept_one(struct listener *listener) {
     int one = 1;
     setsockopt(accepted, IPPROTO_TCP, TCP_NODELAY, &one, sizeof one);
     uint32_t open = atomic_fetch_add(&listener->budget->open, 1);
-    metrics_count_connection(listener->loops->metrics);
+    metrics_count_connection(listener->loops->metrics, open >= listener->budget->max);
     if (open >= listener->budget->max + OVER_LIMIT) {
         close(accepted);
         atomic_fetch_sub(&listener->budget->open, 1);

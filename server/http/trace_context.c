@@ -2,6 +2,8 @@
 
 #include <string.h>
 
+/* Of trace-flags: the request is traced; its trace id is random (W3C Trace Context, level 2). */
+enum { SAMPLED = 1, RANDOM = 2 };
 enum { AT_TRACE = 3, AT_SPAN = 36, AT_FLAGS = 53, SPAN_BYTES = 8 };
 
 static bool is_zero(const uint8_t *bytes, size_t count) {
@@ -16,7 +18,7 @@ bool trace_context_is_there(const struct trace_context *context) {
 }
 
 bool trace_context_is_sampled(const struct trace_context *context) {
-    return trace_context_is_there(context) && (context->flags & 1) != 0;
+    return trace_context_is_there(context) && (context->flags & SAMPLED) != 0;
 }
 
 static void put_number(uint8_t *to, uint64_t number) {
@@ -25,7 +27,7 @@ static void put_number(uint8_t *to, uint64_t number) {
 }
 
 void trace_context_begin(struct trace_context *context, uint64_t high, uint64_t low, uint64_t span) {
-    *context = (struct trace_context){.span = span, .flags = 1};
+    *context = (struct trace_context){.span = span, .flags = SAMPLED};
     put_number(context->trace_id, high);
     put_number(context->trace_id + SPAN_BYTES, low);
 }
@@ -66,7 +68,7 @@ void trace_context_read(struct trace_context *context, const char *text, size_t 
     if (!read(context, text, size))
         *context = (struct trace_context){.flags = 0};
     context->span = span;
-    context->flags &= 1;
+    context->flags &= SAMPLED | RANDOM; /* those that have a meaning */
 }
 
 static char *put_hex(const uint8_t *bytes, size_t count, char *to) {

@@ -52,6 +52,30 @@ static bool any_known(const struct telemetry_reading *gpus, int count, enum tele
     return any;
 }
 
+void gpu_metrics_render_triton(const struct telemetry_reading *gpus, int count, struct bytes *out) {
+    static const struct family names[] = {
+        {TELEMETRY_UTILIZATION, "nv_gpu_utilization", "gauge", "", "GPU utilization, 0 to 1."},
+        {TELEMETRY_MEMORY_TOTAL, "nv_gpu_memory_total_bytes", "gauge", "", "GPU memory there is, in bytes."},
+        {TELEMETRY_MEMORY_USED, "nv_gpu_memory_used_bytes", "gauge", "", "GPU memory in use, in bytes."},
+        {TELEMETRY_POWER, "nv_gpu_power_usage", "gauge", "", "Power that the GPU draws, in watts."},
+        {TELEMETRY_POWER_LIMIT, "nv_gpu_power_limit", "gauge", "", "Most power that the GPU may draw, in watts."},
+    };
+    for (size_t f = 0; f < sizeof names / sizeof *names; f++) {
+        bool has_head = false;
+        for (int i = 0; i < count; i++) {
+            double value = gpus[i].values[names[f].value];
+            if (isnan(value) || !gpus[i].uuid[0])
+                continue;
+            if (!has_head)
+                exposition_head(out, names[f].name, names[f].type, names[f].help);
+            has_head = true;
+            bytes_printf(out, "%s{gpu_uuid=\"", names[f].name);
+            exposition_label(out, gpus[i].uuid);
+            bytes_printf(out, "\"} %.15g\n", value);
+        }
+    }
+}
+
 static void render_numbers(const struct telemetry_reading *gpus, int count, struct bytes *out) {
     const struct family *end = families + sizeof families / sizeof *families;
     for (const struct family *family = families; family < end; family++) {

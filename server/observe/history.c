@@ -53,7 +53,7 @@ void history_measure(const struct metrics_totals *counted, int64_t interval_ns, 
     out->queue_p50_us = history_figure(histogram_quantile(&counted->queue_delay, 0.5) * 1e6);
     out->queue_p95_us = history_figure(histogram_quantile(&counted->queue_delay, 0.95) * 1e6);
     out->queue_p99_us = history_figure(histogram_quantile(&counted->queue_delay, 0.99) * 1e6);
-    out->rows = history_figure(counted->batch_rows.sum);
+    out->rows = history_figure((double)(counted->good_rows + counted->wasted_rows));
     out->wasted = history_figure((double)counted->wasted_rows);
     out->batches = 0;
     for (int i = 0; i < HISTORY_BUCKETS; i++) {

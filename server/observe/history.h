@@ -13,7 +13,8 @@ struct history;
 enum { HISTORY_POINTS = 15 * 60, HISTORY_BUCKETS = 12 };
 
 /* X(name): the figures of a point, all of the interval that ends with it. Counts (ok to gone, batches, rows, wasted)
- * are not rates: divide by interval_ms. rows: computed, those for nothing (wasted) included. */
+ * are not rates: divide by interval_ms. rows: computed for predictions, those for nothing
+ * (wasted) included; samples and copies are not among them, though among the batches. */
 /* clang-format off */
 #define HISTORY_FIELD_LIST(X) \
     X(interval_ms) \

@@ -165,10 +165,11 @@ void metrics_count_request(struct metrics_shard *shard, enum route route, int co
         histogram_add(&counts_of(shard, model)->duration[class_of(code)], seconds(duration_ns));
 }
 
-void metrics_count_answer(struct metrics_shard *shard, int model, int64_t parse_ns, int64_t encode_ns) {
+void metrics_count_answer(struct metrics_shard *shard, int model, uint32_t rows, int64_t parse_ns, int64_t encode_ns) {
     struct model_counts *counts = counts_of(shard, model);
     histogram_add(&counts->parse, seconds(parse_ns));
     histogram_add(&counts->encode, seconds(encode_ns));
+    add(&shard->good_rows, rows);
 }
 
 void metrics_count_queue_delay(struct metrics_shard *shard, int model, int64_t delay_ns) {
@@ -186,8 +187,9 @@ void metrics_count_batch(struct metrics_shard *shard, int model, uint32_t rows, 
     histogram_add(&counts->batch_compute, seconds(compute_ns));
 }
 
-void metrics_count_connection(struct metrics_shard *shard) {
+void metrics_count_connection(struct metrics_shard *shard, bool is_refused) {
     add(&shard->connections, 1);
+    add(&shard->refused_connections, is_refused);
 }
 
 void metrics_count_wasted(struct metrics_shard *shard, uint32_t rows, int64_t compute_ns) {

@@ -60,16 +60,16 @@ struct metrics_shard *metrics_shard(struct metrics *metrics, int index);
  * was sent. */
 void metrics_count_request(struct metrics_shard *shard, enum route route, int code, enum reason reason, int model,
                            int64_t duration_ns);
-/* One prediction that was answered with its results: from its first byte until it was in the queue, and from its
- * results until they were written as an answer, before it was sent. */
-void metrics_count_answer(struct metrics_shard *shard, int model, int64_t parse_ns, int64_t encode_ns);
+/* One prediction that was answered with its results: its rows, the time from its first byte until it was in the queue,
+ * and from its results until they were written as an answer, before it was sent. */
+void metrics_count_answer(struct metrics_shard *shard, int model, uint32_t rows, int64_t parse_ns, int64_t encode_ns);
 /* One job that reached the device: time it waited, from submission to its first batch. */
 void metrics_count_queue_delay(struct metrics_shard *shard, int model, int64_t delay_ns);
 /* One finished job: by how much it was done later (above 0) or earlier than admission expected. */
 void metrics_count_estimate(struct metrics_shard *shard, int model, int64_t error_ns);
 /* One batch that ran: its rows and how long it took on the device. */
 void metrics_count_batch(struct metrics_shard *shard, int model, uint32_t rows, int64_t compute_ns);
-void metrics_count_connection(struct metrics_shard *shard);
+void metrics_count_connection(struct metrics_shard *shard, bool is_refused);
 /* A request whose answer was worked out for nothing, since it was late or the client was gone: its rows, and their
  * share of the computing of their batch. */
 void metrics_count_wasted(struct metrics_shard *shard, uint32_t rows, int64_t compute_ns);

@@ -108,18 +108,30 @@ static void render_model_histogram(struct page *page, const char *name, const ch
 }
 
 static void render_counters(struct page *page) {
-    uint64_t connections = 0, wasted_rows = 0, wasted_ns = 0;
-    for (int s = 0; s < page->metrics->shard_count; s++) {
-        connections += atomic_load_explicit(&page->metrics->shards[s]->connections, memory_order_relaxed);
-        wasted_rows += atomic_load_explicit(&page->metrics->shards[s]->wasted_rows, memory_order_relaxed);
-        wasted_ns += atomic_load_explicit(&page->metrics->shards[s]->wasted_ns, memory_order_relaxed);
+    static const struct {
+        const char *name, *help;
+        size_t offset;
+        double unit;
+    } counters[] = {
+        {"weir_accepted_connections_total", "Connections accepted, those that were refused then included.",
+         offsetof(struct metrics_shard, connections), 1},
+        {"weir_refused_connections_total", "Connections above max_connections: told so with 503, or closed.",
+         offsetof(struct metrics_shard, refused_connections), 1},
+        {"weir_good_rows_total", "Rows of predictions that were answered in time.",
+         offsetof(struct metrics_shard, good_rows), 1},
+        {"weir_wasted_rows_total", "Rows computed for nothing: the answer was late, or its client gone.",
+         offsetof(struct metrics_shard, wasted_rows), 1},
+        {"weir_wasted_compute_seconds_total", "Computing of these rows: their share of their batch's time.",
+         offsetof(struct metrics_shard, wasted_ns), 1e-9},
+    };
+    for (size_t i = 0; i < sizeof counters / sizeof *counters; i++) {
+        uint64_t sum = 0;
+        for (int s = 0; s < page->metrics->shard_count; s++)
+            sum += atomic_load_explicit(
+                (const _Atomic uint64_t *)((const char *)page->metrics->shards[s] + counters[i].offset),
+                memory_order_relaxed);
+        exposition_single(page->out, counters[i].name, "counter", counters[i].help, (double)sum * counters[i].unit);
     }
-    exposition_single(page->out, "weir_accepted_connections_total", "counter", "Connections accepted.",
-                      (double)connections);
-    exposition_single(page->out, "weir_wasted_rows_total", "counter",
-                      "Rows computed for nothing: the answer was late, or its client gone.", (double)wasted_rows);
-    exposition_single(page->out, "weir_wasted_compute_seconds_total", "counter",
-                      "Computing of these rows: their share of their batch's time.", (double)wasted_ns * 1e-9);
     exposition_single(page->out, "weir_log_lines_dropped_total", "counter",
                       "Log lines lost because the sink was full or broken.", (double)log_dropped());
 }
@@ -211,7 +223,8 @@ void metrics_render(struct metrics *metrics, const struct metrics_gauges *gauges
     exposition_head(out, "weir_queue_delay_seconds", "histogram", "Time from submission to the first batch.");
     render_model_histogram(&page, "weir_queue_delay_seconds", "", offsetof(struct model_counts, queue_delay),
                            metrics_delay_bounds, DELAY_BOUNDS);
-    exposition_head(out, "weir_batch_rows", "histogram", "Rows of each batch that ran.");
+    exposition_head(out, "weir_batch_rows", "histogram",
+                    "Rows of each batch that ran, also those of samples and of a shadow's copies.");
     render_model_histogram(&page, "weir_batch_rows", "", offsetof(struct model_counts, batch_rows), metrics_rows_bounds,
                            ROWS_BOUNDS);
     exposition_head(out, "weir_batch_compute_seconds", "histogram", "Time of each batch on the device.");

@@ -68,8 +68,8 @@ struct model_counts {
 /* Large, and touched only where something was counted. */
 struct metrics_shard {
     struct metrics *metrics;
-    _Atomic uint64_t connections;
-    _Atomic uint64_t wasted_rows, wasted_ns;
+    _Atomic uint64_t connections, refused_connections;
+    _Atomic uint64_t good_rows, wasted_rows, wasted_ns;
     struct model_counts models[MODEL_COUNT];
     struct request_counts requests[MODEL_COUNT][ROUTE_COUNT];
 };

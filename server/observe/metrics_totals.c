@@ -63,6 +63,7 @@ void metrics_totals_read(struct metrics *metrics, struct metrics_totals *out) {
         for (int model = 0; model < MODEL_FIRST + metrics->model_count; model++)
             add_model(metrics, shard, model, out);
         add_model(metrics, shard, MODEL_OTHER, out);
+        out->good_rows += atomic_load_explicit(&shard->good_rows, memory_order_relaxed);
         out->wasted_rows += atomic_load_explicit(&shard->wasted_rows, memory_order_relaxed);
     }
     pthread_mutex_unlock(&metrics->naming);
@@ -71,6 +72,7 @@ void metrics_totals_read(struct metrics *metrics, struct metrics_totals *out) {
 void metrics_totals_subtract(struct metrics_totals *totals, const struct metrics_totals *before) {
     for (int i = 0; i < METRICS_OUTCOMES; i++)
         totals->outcomes[i] = totals->outcomes[i] > before->outcomes[i] ? totals->outcomes[i] - before->outcomes[i] : 0;
+    totals->good_rows = totals->good_rows > before->good_rows ? totals->good_rows - before->good_rows : 0;
     totals->wasted_rows = totals->wasted_rows > before->wasted_rows ? totals->wasted_rows - before->wasted_rows : 0;
     histogram_subtract(&totals->duration, &before->duration);
     histogram_subtract(&totals->queue_delay, &before->queue_delay);

@@ -21,8 +21,8 @@ enum metrics_outcome {
 
 struct metrics_totals {
     uint64_t outcomes[METRICS_OUTCOMES]; /* of predictions, of all protocols */
-    uint64_t wasted_rows;
-    struct histogram_total duration; /* of those that were answered */
+    uint64_t good_rows, wasted_rows;     /* answered in time; computed for nothing */
+    struct histogram_total duration;     /* of those that were answered */
     struct histogram_total queue_delay, batch_rows, batch_compute;
 };
 

@@ -45,7 +45,9 @@ struct traces {
     uint32_t pending_count;
     int64_t first_ns; /* when the first of these was taken */
     struct bytes body;
-    bool is_told; /* that the collector does not take traces */
+    bool is_told;    /* that the collector does not take traces */
+    uint64_t untold; /* lost since then */
+    _Atomic uint64_t rejected;
     pthread_t thread;
     bool is_started;
     int wake_fd, stop_fd;
@@ -149,7 +151,9 @@ static bool wait_for(struct traces *traces, int64_t wait_ns) {
 static void tell(struct traces *traces, const char *fault, uint32_t lost) {
     static struct log_site failed, well;
     char quoted[600];
-    if (fault && !traces->is_told)
+    if (fault && traces->is_told)
+        traces->untold += lost;
+    else if (fault)
         log_event_limited(&failed, clock_now_ns(), LOG_WARN, "traces_failed", "error=%s lost=%u",
                           log_quote(fault, quoted, sizeof quoted), lost);
     else if (!fault && traces->is_told)
@@ -161,6 +165,7 @@ static void tell(struct traces *traces, const char *fault, uint32_t lost) {
 static void look_at_answer(struct traces *traces, const struct http_answer *answer) {
     static struct log_site site;
     uint64_t rejected = answer->is_whole ? otlp_rejected_spans(answer->body) : 0;
+    atomic_fetch_add(&traces->rejected, rejected);
     if (rejected > 0)
         log_event_limited(&site, clock_now_ns(), LOG_WARN, "traces_rejected", "collector=%s spans=%llu",
                           traces->target.host, (unsigned long long)rejected);
@@ -350,11 +355,13 @@ void traces_stop(struct traces *traces) {
         return;
     }
     traces->is_started = false;
-    uint32_t lost = traces->pending_count;
+    uint32_t waiting = traces->pending_count;
     for (int i = 0; i < traces->lane_count; i++)
-        lost += entry_ring_waiting(&traces->lanes[i].ring);
-    if (lost > 0)
-        log_event(LOG_WARN, "traces_dropped", "at=stop count=%u", lost);
+        waiting += entry_ring_waiting(&traces->lanes[i].ring);
+    uint64_t no_room = traces_counts(traces).dropped;
+    if (waiting > 0 || traces->untold > 0 || no_room > 0)
+        log_event(LOG_WARN, "traces_lost", "at=stop waiting=%u failed=%llu no_room=%llu", waiting,
+                  (unsigned long long)traces->untold, (unsigned long long)no_room);
 }
 
 void traces_close(struct traces *traces) {
@@ -372,7 +379,9 @@ void traces_set_device(struct traces *traces, const char *kind) {
 }
 
 struct traces_counts traces_counts(const struct traces *traces) {
-    struct traces_counts counts = {.exported = atomic_load(&traces->exported), .failed = atomic_load(&traces->failed)};
+    struct traces_counts counts = {.exported = atomic_load(&traces->exported),
+                                   .failed = atomic_load(&traces->failed),
+                                   .rejected_spans = atomic_load(&traces->rejected)};
     for (int i = 0; i < traces->lane_count; i++)
         counts.dropped += atomic_load_explicit(&traces->lanes[i].dropped, memory_order_relaxed);
     return counts;

@@ -53,6 +53,7 @@ void traces_set_device(struct traces *traces, const char *kind);
  * collector refused. thread: any. */
 struct traces_counts {
     uint64_t exported, dropped, failed;
+    uint64_t rejected_spans; /* of those that were exported */
 };
 struct traces_counts traces_counts(const struct traces *traces);
 

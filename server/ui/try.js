@@ -135,7 +135,7 @@ async function predict() {
     const text = await answer.text(), took = performance.now() - began;
     let body = null;
     try { body = JSON.parse(text); } catch { /* shown as text */ }
-    parts.result.replaceChildren(...report(answer, took), ...timing(answer.headers.get("server-timing"), took), ...(answer.ok && body ? outputs(body, wanted) : [el("pre", {}, body && body.error ? body.error : text)]));
+    parts.result.replaceChildren(...report(answer, took), ...timing(answer, took), ...(answer.ok && body ? outputs(body, wanted) : [el("pre", {}, body && body.error ? body.error : text)]));
   } catch (error) {
     quiet("The server was not reached: " + error.message);
   }
@@ -148,9 +148,10 @@ function report(answer, took) {
     el("span", { class: "quiet" }, [version && "version " + version, device && "on " + device, duration(took * 1000) + " as the browser saw it"].filter(Boolean).join(", ")))];
 }
 
-function timing(header, took) {
+function timing(answer, took) {
+  const header = answer.headers.get("server-timing");
   const stages = [...(header || "").matchAll(/(\w+);dur=([\d.]+)/g)].map((match) => [match[1], Number(match[2])]);
-  if (!stages.length) return [el("p", { class: "quiet" }, "no Server-Timing (server_timing: off)")];
+  if (!stages.length) return answer.ok ? [el("p", { class: "quiet" }, "no Server-Timing (server_timing: off)")] : [];
   const sum = stages.reduce((total, stage) => total + stage[1], 0) || 1;
   const bar = el("div", { class: "timing" }), keys = el("div", { class: "legend", id: "timing", title: "Server-Timing: " + header });
   for (const [name, value] of stages) {

@@ -64,6 +64,15 @@ static void sleep_ms(unsigned ms) {
     nanosleep(&(struct timespec){ms / 1000, (long)(ms % 1000) * 1000000}, NULL);
 }
 
+/* Numbers that no GPU has, from calls that are good all the same. */
+static void fill_with_ones(struct nvml_double_device *device) {
+    device->total_bytes = device->used_bytes = device->energy_mj = device->throttle_reasons = ~0ull;
+    device->utilization_percent = device->memory_percent = device->temperature_c = ~0u;
+    device->power_mw = device->power_limit_mw = ~0u;
+    for (int i = 0; i < 3; i++)
+        device->clocks_mhz[i] = ~0u;
+}
+
 static void set_from_text(const char *name, long value) {
     if (strcmp(name, "devices") == 0 && value >= 0 && value <= NVML_DOUBLE_MAX_DEVICES)
         state.device_count = (int)value;
@@ -76,6 +85,8 @@ static void set_from_text(const char *name, long value) {
             state.devices[i].mig = value != 0;
         else if (strcmp(name, "lost") == 0 && value != 0)
             state.devices[i].error = NVML_DOUBLE_GPU_LOST;
+        else if (strcmp(name, "ones") == 0 && value != 0)
+            fill_with_ones(&state.devices[i]);
         else if (strcmp(name, "used_mib") == 0)
             state.devices[i].used_bytes = (unsigned long long)value << 20;
     }

@@ -19,7 +19,7 @@ KEYS = (
     "max_queue_delay_us admission queue_delay_target_ms workers "
     "max_concurrency max_body_bytes max_inflight_body_bytes max_request_rows max_connections timeout_ms head_timeout_ms body_timeout_ms "
     "write_timeout_ms idle_timeout_ms drain_delay_ms drain_timeout_ms watchdog_ms log_level "
-    "access_log access_log_format access_log_sample traces_endpoint traces_sample traces_service server_timing ui health_path"
+    "access_log access_log_format access_log_sample traces_endpoint traces_sample traces_service server_timing metrics_triton_names ui health_path"
 ).split()
 
 

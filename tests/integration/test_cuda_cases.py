@@ -143,6 +143,25 @@ class Telemetry(unittest.TestCase):
             threads = pathlib.Path("/proc/%d/task" % server.process.pid).glob("*/comm")
             self.assertEqual(sum(name.read_text(encoding="ascii").startswith("sampler") for name in threads), 1)
 
+    def test_triton_s_names_are_there_for_who_asks(self):
+        with self.server("devices=2", gpu_count=2, metrics_triton_names=1) as server:
+            eventually(lambda: len(self.known(server)) == 2, what="both GPUs' numbers")
+            page = server.metrics()
+            uuids = page.values("weir_gpu_info", "uuid")
+            self.assertEqual(len(uuids), 2)
+            for name, value in (("utilization", 0.37), ("memory_total_bytes", 256 << 20), ("power_usage", 98), ("power_limit", 700)):
+                self.assertEqual(page.values("nv_gpu_" + name, "gpu_uuid"), uuids)
+                for uuid in uuids:
+                    self.assertEqual(page.total("nv_gpu_" + name, gpu_uuid=uuid), value)
+            self.assertEqual(page.values("nv_gpu_memory_used_bytes", "gpu_uuid"), uuids)
+
+    def test_numbers_that_no_gpu_has_are_absent(self):
+        with self.server("ones=1", metrics_triton_names=1) as server:
+            eventually(lambda: self.gpus(server)[0].get("name"), what="the texts")
+            page = server.request("GET", "/metrics").body.decode()
+            self.assertIn("weir_gpu_info", page)
+            self.assertEqual([line for line in page.splitlines() if line.startswith(("weir_gpu_", "nv_gpu_")) and "info" not in line and "lost" not in line and "ecc" not in line], [])
+
     def test_the_status_page_has_the_mean_and_the_sum_of_the_gpus(self):
         with self.server("devices=2", gpu_count=2) as server, Events(server) as events:
             point = events.until("points", lambda data: data["gpu_permille"] and data["gpu_permille"][-1] is not None)
@@ -156,6 +175,7 @@ class Telemetry(unittest.TestCase):
             self.assertNotIn("utilization", gpu)
             page = server.request("GET", "/metrics").body.decode()
         self.assertNotIn("weir_gpu_utilization_ratio", page)
+        self.assertNotIn("nv_gpu", page)
         self.assertIn("weir_gpu_temperature_celsius", page)
 
     def test_a_driver_that_does_not_answer_is_named_and_the_server_serves(self):

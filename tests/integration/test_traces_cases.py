@@ -1,6 +1,7 @@
 """Traces: what a collector gets, what becomes of requests if it does not take it, and what its faults cost."""
 
 import json
+import re
 import signal
 import socket
 import time
@@ -189,6 +190,36 @@ class Good(unittest.TestCase):
             self.assertIn(said, result.stderr + result.stdout, url)
         for url in ("http://c", "http://[::1]:4318", "http://10.0.0.1/otlp/v1/traces"):
             self.assertIn(url, run_weir("check", reference.demo(), "--traces-endpoint", url).stdout)
+
+
+class Kept(unittest.TestCase):
+    """Collectors that keep the connection open behind their answer."""
+
+    def check(self, text):
+        with socket.create_server(("127.0.0.1", 0)) as listener:
+            endpoint = "http://127.0.0.1:%d" % listener.getsockname()[1]
+            with Server(reference.demo(), traces_endpoint=endpoint, traces_sample=100, **PATIENT) as server:
+                self.assertEqual(ask(server).status, 200)
+                listener.settimeout(40)
+                connection, _ = listener.accept()
+                with connection:
+                    connection.settimeout(40)
+                    request = b""
+                    while b"\r\n\r\n" not in request or len(request.partition(b"\r\n\r\n")[2]) < int(
+                        re.search(rb"(?i)content-length: (\d+)", request).group(1)
+                    ):
+                        request += connection.recv(65536)
+                    connection.sendall(text)
+                    began = time.monotonic()
+                    self.assertEqual(connection.recv(1), b"", "it knows that this is all")
+                    self.assertLess(time.monotonic() - began, 8, "it waited for more, which it does for 10 s")
+                eventually(lambda: counts(server) == [1, 0, 0], what="the trace to be counted")
+
+    def test_an_answer_without_content(self):
+        self.check(b"HTTP/1.1 204 No Content\r\n\r\n")
+
+    def test_an_answer_in_chunks(self):
+        self.check(b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n2\r\n{}\r\n0\r\n\r\n")
 
 
 class Bad(unittest.TestCase):

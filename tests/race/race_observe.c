@@ -28,7 +28,7 @@ static void *write_counts(void *argument) {
     struct metrics_shard *shard = metrics_shard(writer->metrics, writer->index);
     for (int i = 0; i < ROUNDS; i++) {
         int model = metrics_model(writer->metrics, "m", (uint64_t)(i % 20 + 1));
-        metrics_count_connection(shard);
+        metrics_count_connection(shard, false);
         metrics_count_request(shard, ROUTE_PREDICT, 200, REASON_OK, model, i);
         metrics_count_queue_delay(shard, model, i);
         metrics_count_batch(shard, model, 1, i);

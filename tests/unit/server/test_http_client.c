@@ -66,6 +66,39 @@ Test(http_client, an_answer_that_is_cut_says_so) {
     stop();
 }
 
+/* What the answer holds of its body, if it is whole; NULL if it is not. */
+static const char *body_of(const char *text) {
+    static char body[64];
+    start(text);
+    cr_assert_eq(http_client_ask(&question, &answer, &err), WEIR_OK, "%s", err.text);
+    snprintf(body, sizeof body, "%s", answer.body);
+    cr_assert_eq(answer.body_size, strlen(body));
+    bool is_whole = answer.is_whole;
+    http_client_release(&answer);
+    stop();
+    return is_whole ? body : NULL;
+}
+
+#define CHUNKED "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n"
+
+Test(http_client, chunks_are_put_together) {
+    cr_assert_str_eq(body_of(CHUNKED "3\r\nabc\r\nA;x=y\r\n0123456789\r\n0\r\n\r\n"), "abc0123456789");
+    cr_assert_str_eq(body_of(CHUNKED "1\r\na\r\n0\r\nTrailer: b\r\n\r\n"), "a");
+    cr_assert_str_eq(body_of(CHUNKED "0\r\n\r\n"), "");
+    static const char *const cut[] = {
+        "", "3", "3\r\nab", "3\r\nabc\r\n", "3\r\nabc\r\n0\r\n", "x\r\n\r\n", "FFFFFFFFFFFFFFFFF\r\na\r\n0\r\n\r\n"};
+    for (size_t i = 0; i < sizeof cut / sizeof *cut; i++) {
+        char text[200];
+        snprintf(text, sizeof text, CHUNKED "%s", cut[i]);
+        cr_assert_null(body_of(text), "%s", cut[i]);
+    }
+}
+
+Test(http_client, what_has_no_body_is_whole) {
+    cr_assert_str_eq(body_of("HTTP/1.1 204 No Content\r\n\r\n"), "");
+    cr_assert_str_eq(body_of("HTTP/1.1 204 No Content\r\nTransfer-Encoding: chunked\r\n\r\n"), "");
+}
+
 Test(http_client, what_is_no_http_and_who_is_not_there_are_errors) {
     start("SSH-2.0-something\r\n\r\n");
     cr_assert_eq(http_client_ask(&question, &answer, &err), WEIR_IO);

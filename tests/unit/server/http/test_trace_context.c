@@ -21,9 +21,12 @@ Test(trace_context, the_trace_goes_on_with_a_span_of_our_own) {
     cr_assert_str_eq(out, "00-" TRACE "-0102030405060708-01");
     cr_assert_eq(context.parent, UINT64_C(0xb7ad6b7169203331));
     cr_assert(trace_context_is_sampled(&context));
+    cr_assert(is_read("00-" TRACE "-" SPAN "-ff"));
+    trace_context_write(&context, out);
+    cr_assert_str_eq(out + TRACE_CONTEXT_TEXT - 2, "03", "of a random trace id, too: the others mean nothing yet");
     cr_assert(is_read("00-" TRACE "-" SPAN "-fe"));
     trace_context_write(&context, out);
-    cr_assert_str_eq(out, "00-" TRACE "-0102030405060708-00", "bits that we do not know are not passed on");
+    cr_assert_str_eq(out, "00-" TRACE "-0102030405060708-02", "bits that we do not know are not passed on");
 }
 
 Test(trace_context, one_that_begins_here_is_recorded_and_has_no_parent) {

@@ -210,21 +210,24 @@ Test(metrics, batches_and_queue_delays_have_histograms) {
 Test(metrics, an_answer_counts_its_parsing_and_its_encoding) {
     struct metrics *metrics = metrics_create(1);
     int id = metrics_model(metrics, "m", 1);
-    metrics_count_answer(metrics_shard(metrics, 0), id, 30000, 2000000);
+    metrics_count_answer(metrics_shard(metrics, 0), id, 3, 30000, 2000000);
+    metrics_count_answer(metrics_shard(metrics, 0), id, 4, 30000, 2000000);
     cr_assert_eq(value_of(metrics, "weir_parse_seconds_bucket{model=\"m\",version=\"1\",le=\"2.5e-05\"}"), 0);
-    cr_assert_eq(value_of(metrics, "weir_parse_seconds_bucket{model=\"m\",version=\"1\",le=\"5e-05\"}"), 1);
+    cr_assert_eq(value_of(metrics, "weir_parse_seconds_bucket{model=\"m\",version=\"1\",le=\"5e-05\"}"), 2);
     cr_assert_eq(value_of(metrics, "weir_encode_seconds_bucket{model=\"m\",version=\"1\",le=\"0.001\"}"), 0);
-    cr_assert_eq(value_of(metrics, "weir_encode_seconds_bucket{model=\"m\",version=\"1\",le=\"0.0025\"}"), 1);
+    cr_assert_eq(value_of(metrics, "weir_encode_seconds_bucket{model=\"m\",version=\"1\",le=\"0.0025\"}"), 2);
+    cr_assert_eq(value_of(metrics, "weir_good_rows_total"), 7);
     metrics_destroy(metrics);
 }
 
 Test(metrics, connections_and_wasted_rows_add_up) {
     struct metrics *metrics = metrics_create(2);
-    metrics_count_connection(metrics_shard(metrics, 0));
-    metrics_count_connection(metrics_shard(metrics, 1));
+    metrics_count_connection(metrics_shard(metrics, 0), false);
+    metrics_count_connection(metrics_shard(metrics, 1), true);
     metrics_count_wasted(metrics_shard(metrics, 0), 5, 250000000);
     metrics_count_wasted(metrics_shard(metrics, 1), 7, 1000000000);
     cr_assert_eq(value_of(metrics, "weir_accepted_connections_total"), 2);
+    cr_assert_eq(value_of(metrics, "weir_refused_connections_total"), 1);
     cr_assert_eq(value_of(metrics, "weir_wasted_rows_total"), 12);
     cr_assert_eq(value_of(metrics, "weir_wasted_compute_seconds_total"), 1.25);
     metrics_destroy(metrics);

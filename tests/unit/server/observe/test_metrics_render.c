@@ -29,7 +29,7 @@ static struct metrics *make(void) {
     model = metrics_model(metrics, "di\"gits", 3);
     for (int i = 0; i < 100; i++) {
         struct metrics_shard *shard = metrics_shard(metrics, i % 2);
-        metrics_count_connection(shard);
+        metrics_count_connection(shard, false);
         metrics_count_request(shard, ROUTE_PREDICT, i % 9 ? 200 : 503, i % 9 ? REASON_OK : REASON_FULL, model,
                               i * 70000);
         metrics_count_request(shard, i % 2 ? ROUTE_HEALTH : ROUTE_METRICS, 200, REASON_OK, 0, i * 1000);

@@ -49,7 +49,10 @@ Test(metrics_totals, histograms_add_up_and_only_answers_have_a_duration) {
     metrics_count_batch(metrics_shard(metrics, 1), a, 4, 3000000);
     metrics_count_batch(metrics_shard(metrics, 1), b, 8, 1000000);
     metrics_count_wasted(metrics_shard(metrics, 0), 5, 1000);
+    metrics_count_answer(metrics_shard(metrics, 0), a, 3, 1000, 1000);
+    metrics_count_answer(metrics_shard(metrics, 1), b, 4, 1000, 1000);
     struct metrics_totals totals = totals_of(metrics);
+    cr_assert_eq(totals.good_rows, 7);
     cr_assert_float_eq(totals.duration.sum, 0.002, 1e-12);
     cr_assert_float_eq(totals.queue_delay.sum, 0.001, 1e-12);
     cr_assert_eq(totals.batch_rows.sum, 12);
