@@ -52,8 +52,9 @@ struct job {
     /* The engine's own. */
     uint32_t batch_rows_limit; /* most rows of a batch of this version */
     struct job *prev, *next;
-    bool is_trial; /* taken although it is expected late: it runs as long as its deadline has not passed */
-    bool is_spare; /* waits for a device that has nothing else to do */
+    bool is_trial;    /* taken although it is expected late: it runs as long as its deadline has not passed */
+    bool is_spare;    /* waits for a device that has nothing else to do */
+    bool is_internal; /* of engine_submit_spare: no request's */
     int64_t join_ns;
     uint32_t rows_taken, rows_done;
     uint32_t parts_out;

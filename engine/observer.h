@@ -10,7 +10,8 @@ struct version;
 
 struct observer_batch {
     uint32_t rows;
-    int64_t compute_ns; /* from when it was taken to its results; the parts of that and what follows: */
+    uint32_t asked_rows; /* of them those of requests: the others are samples, copies and the like */
+    int64_t compute_ns;  /* from when it was taken to its results; the parts of that and what follows: */
     int64_t input_ns, infer_ns, output_ns; /* gathering its rows, computing, handing its results back */
     enum weir_status status;
 };

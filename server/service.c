@@ -46,8 +46,8 @@ static void batch_ran(void *context, int device, const struct version *version, 
     struct service *service = context;
     metrics_count_batch(metrics_shard(service->metrics, service->loop_count + device), engine_describe(version).tag,
                         batch->rows, batch->compute_ns);
-    if (batch->status == WEIR_OK)
-        statistics_add_batch(service->api.statistics, engine_describe(version).tag, batch->rows,
+    if (batch->status == WEIR_OK && batch->asked_rows > 0)
+        statistics_add_batch(service->api.statistics, engine_describe(version).tag, batch->asked_rows,
                              &(struct statistics_batch){.input_ns = (uint64_t)batch->input_ns,
                                                         .infer_ns = (uint64_t)batch->infer_ns,
                                                         .output_ns = (uint64_t)batch->output_ns});

@@ -182,7 +182,7 @@ static void begin_job(struct job *job, int64_t now_ns) {
     job->batch = 0;
     job->status = job->error.status = WEIR_OK;
     job->error.text[0] = 0;
-    job->ending = job->is_trial = job->is_spare = false;
+    job->ending = job->is_trial = job->is_spare = job->is_internal = false;
     job->next = NULL;
 }
 
@@ -211,7 +211,7 @@ enum weir_status batcher_add_spare(struct batcher *batcher, struct job *job, int
     else if (join_ns == INT64_MAX && spare_is_full(&batcher->spare))
         status = weir_fail(err, WEIR_BUSY, "the devices have no time to spare");
     if (status == WEIR_OK) {
-        job->is_spare = true;
+        job->is_spare = job->is_internal = true;
         job->join_ns = join_ns;
         job_list_append(&batcher->spare, job);
     }

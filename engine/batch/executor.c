@@ -116,7 +116,11 @@ static void run_by_halves(struct executor *executor, int slot, uint32_t first, u
 static void observe_batch(struct executor *executor, const struct batch *batch, int64_t compute_ns,
                           enum weir_status status) {
     const struct observer *observer = executor->options.observer;
+    uint32_t asked_rows = 0;
+    for (uint32_t p = 0; p < batch->part_count; p++)
+        asked_rows += batch->parts[p].job->is_internal ? 0 : batch->parts[p].rows;
     struct observer_batch observed = {.rows = batch->rows,
+                                      .asked_rows = asked_rows,
                                       .compute_ns = compute_ns,
                                       .input_ns = batch->input_ns,
                                       .infer_ns = batch->infer_ns,

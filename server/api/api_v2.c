@@ -1,5 +1,6 @@
 /* /v2: the Open Inference Protocol over HTTP, as KServe and Triton speak it. Sources: open-inference-protocol,
  * specification/protocol/inference_rest.md; Triton, docs/protocol. */
+#include <cjson/cJSON.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -47,7 +48,9 @@ static enum weir_status read_head(const struct request *request, struct decoder_
 
 static enum weir_status read_version(const char *text, const char **out, struct weir_error *err) {
     *out = text;
-    return api_check_number(text, err);
+    if (api_check_number(text, err) != WEIR_OK)
+        return err->status = WEIR_NOT_FOUND; /* such a path is nobody's */
+    return WEIR_OK;
 }
 
 static enum weir_status encode(struct prediction *prediction, struct protocol_answer *out, struct weir_error *err) {
@@ -236,12 +239,14 @@ static void models_head(struct exchange *exchange, const struct request *request
     reply_json(exchange, 200, body);
 }
 
-static void write_index(struct bytes *body, const struct catalog_model_view *view, bool *any) {
+static void write_index(struct bytes *body, const struct catalog_model_view *view, bool ready_only, bool *any) {
     if (!view->name[0])
         return;
     for (size_t i = view->version_count; i-- > 0;) {
         const struct catalog_version_view *version = &view->versions[i];
         bool is_loading = version->state == CATALOG_STATE_LOADING;
+        if (ready_only && !is_loaded(version))
+            continue;
         bytes_printf(body, "%s{\"name\":\"%s\",\"version\":\"%" PRIu64 "\",\"state\":\"%s\"", *any ? "," : "",
                      view->name, version->number,
                      is_loaded(version) ? "READY"
@@ -254,16 +259,48 @@ static void write_index(struct bytes *body, const struct catalog_model_view *vie
         bytes_text(body, "}");
         *any = true;
     }
-    if (view->version_count == 0)
+    if (view->version_count == 0 && !ready_only) {
         bytes_printf(body, "%s{\"name\":\"%s\"}", *any ? "," : "", view->name);
-    *any = true;
+        *any = true;
+    }
 }
 
-/* The body ({"ready": true}) is read and not looked at: all that is known is told. */
+static void index_body(struct exchange *exchange, const char *bytes, size_t size) {
+    if (!exchange->call)
+        exchange->call = calloc(1, sizeof(struct bytes));
+    if (exchange->call)
+        bytes_append(exchange->call, bytes, size);
+}
+
+static void index_gone(struct exchange *exchange) {
+    struct bytes *body = exchange->call;
+    if (body)
+        bytes_release(body);
+    free(body);
+    exchange->call = NULL;
+}
+
+/* Reads {"ready": BOOL}, which may be left out, as may be the body. Returns false after an answer. */
+static bool read_index_body(struct exchange *exchange, bool *ready_only) {
+    const struct bytes *body = exchange->call;
+    cJSON *json = body && !body->failed ? cJSON_ParseWithLength(body->data, body->size) : NULL;
+    const cJSON *ready = cJSON_GetObjectItemCaseSensitive(json, "ready");
+    bool good = !body || (cJSON_IsObject(json) && (!ready || cJSON_IsBool(ready)));
+    *ready_only = cJSON_IsTrue(ready);
+    cJSON_Delete(json);
+    index_gone(exchange);
+    if (!good)
+        reply_error(exchange, &(struct reply_error){.code = 400, .reason = REASON_BAD_REQUEST},
+                    "the body is not an object whose \"ready\" is true or false");
+    return good;
+}
+
 static void index_end(struct exchange *exchange) {
     struct api *api = exchange->context;
+    bool any = false, ready_only;
+    if (!read_index_body(exchange, &ready_only))
+        return;
     struct bytes *body = reply_begin(exchange);
-    bool any = false;
     bytes_text(body, "[");
     for (int i = 0; i < catalog_model_count(api->catalog); i++) {
         struct catalog_model_view view;
@@ -272,7 +309,7 @@ static void index_end(struct exchange *exchange) {
             reply_failure(exchange, &err);
             return;
         }
-        write_index(body, &view, &any);
+        write_index(body, &view, ready_only, &any);
         catalog_view_release(&view);
     }
     bytes_text(body, "]\n");
@@ -303,7 +340,7 @@ static const struct handler metadata_handler = {READS, .head = metadata_head};
 static const struct handler model_ready_handler = {READS, .head = model_ready_head};
 static const struct handler config_handler = {READS, .head = config_head};
 static const struct handler models_handler = {READS, .head = models_head};
-static const struct handler index_handler = {POSTS, .end = index_end};
+static const struct handler index_handler = {POSTS, .body = index_body, .end = index_end, .gone = index_gone};
 static const struct handler control_handler = {POSTS, .end = control_end};
 
 const struct api_route api_v2_routes[] = {

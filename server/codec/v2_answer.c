@@ -21,7 +21,8 @@ static bool is_half(enum tensor_dtype dtype) {
 }
 
 struct class {
-    double value;  /* of float types, else 0; NaN counts as the least */
+    double value;  /* of float types, else 0 */
+    bool is_nan;   /* counts as the least; value is 0 then */
     int64_t whole; /* of integers, else 0 */
     size_t index;
 };
@@ -32,13 +33,16 @@ static struct class class_at(enum tensor_dtype dtype, const char *data, size_t i
         class.value = tensor_float_at(dtype, data, index);
     else
         class.whole = tensor_integer_at(dtype, data, index);
-    if (isnan(class.value))
-        class.value = -INFINITY;
+    class.is_nan = isnan(class.value);
+    if (class.is_nan)
+        class.value = 0;
     return class;
 }
 
 static int largest_first(const void *a, const void *b) {
     const struct class *x = a, *y = b;
+    if (x->is_nan != y->is_nan)
+        return x->is_nan ? 1 : -1;
     if (x->value != y->value)
         return x->value < y->value ? 1 : -1;
     if (x->whole != y->whole)
@@ -47,6 +51,8 @@ static int largest_first(const void *a, const void *b) {
 }
 
 static int write_class(char *text, enum tensor_dtype dtype, const struct class *class) {
+    if (class->is_nan)
+        return snprintf(text, CLASS_BYTES, "nan:%zu", class->index);
     if (dtype == TENSOR_F32 || dtype == TENSOR_F64)
         return snprintf(text, CLASS_BYTES, "%f:%zu", class->value, class->index);
     return snprintf(text, CLASS_BYTES, "%" PRId64 ":%zu", class->whole, class->index);

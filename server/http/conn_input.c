@@ -161,8 +161,12 @@ static void read_request_id(const struct request *request, struct exchange *exch
     exchange->request_id[size] = 0;
 }
 
+/* Of two nobody knows which is meant: then there is none. Source: W3C Trace Context, 3.2. */
 static void read_trace(const struct request *request, struct exchange *exchange) {
     const struct request_field *field = request_find(request, "traceparent");
+    for (const struct request_field *other = field; other && ++other < request->fields + request->field_count;)
+        if (equals_ignoring_case(other->name, other->name_size, "traceparent"))
+            field = NULL;
     exchange->trace = (struct trace_context){.span = 0};
     if (field)
         trace_context_read(&exchange->trace, field->value, field->value_size, loop_random(exchange->loop));

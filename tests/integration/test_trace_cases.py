@@ -43,6 +43,8 @@ class Trace(ServerCase):
         for given in ("", "00-%s-%s" % (TRACE, PARENT), GIVEN.upper(), GIVEN + "-", "ff" + GIVEN[2:], "x" * 5000):
             self.assertIsNone(self.trace(given), given)
         self.assertNotIn("traceparent", self.server.predict([[1, 2, 3, 4]]).headers)
+        twice = [JSON, ("traceparent", GIVEN), ("Traceparent", GIVEN.replace("0af7", "1111"))]
+        self.assertNotIn("traceparent", self.server.request("POST", "/predict", BODY, headers=twice).headers)
 
     def test_the_next_request_of_a_connection_has_none(self):
         with self.server.client() as client:

@@ -6,6 +6,7 @@ import unittest
 import zlib
 
 from harness import ROOT, Server, ServerCase, eventually, run_at_once
+from versions import Models
 
 DIGITS = ROOT / "models" / "digits"
 ROW = [float(x) for x in (DIGITS / "heldout.csv").read_text(encoding="ascii").splitlines()[1].split(",")[:-1]]
@@ -82,8 +83,8 @@ class Metadata(V2Case):
         self.assertEqual(self.get("/v2/models").json(), {"models": ["digits"]})
 
     def test_models_and_versions_that_are_not_there(self):
-        for path, code in (("nope", 404), ("digits/versions/99", 404), ("digits/versions/1.0.0", 400),
-                           ("digits/versions/00", 404), ("digits/versions/x", 400)):
+        for path, code in (("nope", 404), ("digits/versions/99", 404), ("digits/versions/1.0.0", 404),
+                           ("digits/versions/00", 404), ("digits/versions/x", 404)):
             for end in ("", "/ready", "/config"):
                 answer = self.get("/v2/models/%s%s" % (path, end))
                 self.assertEqual(answer.status, code, path + end)
@@ -94,10 +95,24 @@ class Metadata(V2Case):
         for body in (b"", b'{"ready":true}'):
             answer = self.server.request("POST", "/v2/repository/index", body)
             self.assertEqual(answer.json(), [{"name": "digits", "version": "1", "state": "READY"}])
+        for body in (b"x", b"[]", b'{"ready":1}', b'{"ready":true'):
+            answer = self.server.request("POST", "/v2/repository/index", body)
+            self.assertEqual(answer.status, 400, body)
+            self.assertIn('"ready" is true or false', answer.error)
         for what in ("load", "unload"):
             answer = self.server.request("POST", "/v2/repository/models/digits/" + what, b"")
             self.assertEqual(answer.status, 503)
             self.assertIn("/admin", answer.error)
+
+    def test_the_repository_s_ready_ones(self):
+        with Models() as models, models.serve() as server:
+            models.publish(2, b"no model")
+            server.until(2, "failed")
+            everything = server.request("POST", "/v2/repository/index", b"{}").json()
+            ready = server.request("POST", "/v2/repository/index", b'{"ready":true}').json()
+            self.assertEqual([(one["version"], one["state"]) for one in everything], [("1", "READY"), ("2", "UNAVAILABLE")])
+            self.assertEqual(ready, everything[:1])
+            self.assertEqual(server.request("POST", "/v2/repository/index", b'{"ready":false}').json(), everything)
 
     def test_a_wrong_method(self):
         self.assertEqual(self.get(INFER).status, 405)
@@ -311,10 +326,23 @@ class Statistics(V2Case):
         self.assertGreater(after["last_inference"], 1.7e12)
         self.assertIn("cache_miss", after["inference_stats"])
 
+    def test_runs_of_nobody_s_request_are_not_counted(self):
+        """Samples run after each load, and when an operator asks for it."""
+        with Models() as models, models.serve() as server:
+            models.publish(2, samples="right")
+            server.until(2, "ready")
+            self.assertEqual(server.admin("POST", "/demo/versions/2/verify").status, 200)
+            for version in (1, 2):
+                (stats,) = server.request("GET", "/v2/models/demo/versions/%d/stats" % version).json()["model_stats"]
+                self.assertEqual((stats["inference_count"], stats["execution_count"], stats["batch_stats"]), (0, 0, []))
+            self.assertEqual(server.predict([[1, 2, 3, 4]] * 3).status, 200)
+            counts = [(one["inference_count"], one["execution_count"]) for one in server.request("GET", "/v2/models/demo/stats").json()["model_stats"]]
+            self.assertEqual(sorted(counts), [(0, 0), (3, 1)])
+
     def test_they_are_found_by_version_and_for_all(self):
         self.assertEqual(self.stats("/v2/models/digits/versions/1/stats"), self.stats())
         self.assertEqual(self.stats("/v2/models/stats"), self.stats())
-        for path, code in (("nope/stats", 404), ("digits/versions/7/stats", 404), ("digits/versions/x/stats", 400)):
+        for path, code in (("nope/stats", 404), ("digits/versions/7/stats", 404), ("digits/versions/x/stats", 404)):
             self.assertEqual(self.get("/v2/models/" + path).status, code)
 
 
@@ -333,7 +361,7 @@ class OpenApi(V2Case):
             reference = operation["requestBody"]["content"]["application/json"]["schema"]["$ref"]
             self.assertIn(reference.rsplit("/", 1)[1], schemas)
         for path in document["paths"]:
-            self.assertNotEqual(self.get(path).status, 404, path)
+            self.assertNotEqual(self.get(path.replace("{version}", "1")).status, 404, path)
 
 
 class Empty(unittest.TestCase):

@@ -52,7 +52,7 @@ PLAIN = {  # an input's name: V2's type, ONNX's, what JSON may say of an element
     "wide": ("INT64", onnx.INT64, {**INTEGER, "minimum": -(2**63), "maximum": 2**63 - 1}),
     "small": ("UINT8", onnx.UINT8, {**INTEGER, "minimum": 0, "maximum": 255}),
     "flag": ("BOOL", onnx.BOOL, {"type": "boolean"}),
-    "single": ("FP32", onnx.FLOAT, {"type": "number", "minimum": -3e38, "maximum": 3e38}),
+    "single": ("FP32", onnx.FLOAT, {"type": "number", "minimum": -1e30, "maximum": 1e30}),  # so that sums of them are finite
     "double": ("FP64", onnx.DOUBLE, {"type": "number", "minimum": -3e38, "maximum": 3e38}),
 }
 

@@ -102,6 +102,18 @@ Test(v2_answer, what_is_not_finite_goes_as_bytes_alone) {
     y[4] = before;
 }
 
+Test(v2_answer, classes_that_are_no_numbers_come_last_and_as_what_they_are) {
+    float odd[] = {NAN, -INFINITY, 1, INFINITY, NAN, 0};
+    struct wish wanted = {.output = 0, .classes = 3};
+    wishes = (struct wishes){.outputs = &wanted, .output_count = 1};
+    outputs[0].data = odd;
+    cr_assert_eq(write_answer(), WEIR_OK, "%s", err.text);
+    cr_assert(is_text("{\"model_name\":\"m\",\"model_version\":\"4\",\"outputs\":["
+                      "{\"name\":\"y\",\"datatype\":\"BYTES\",\"shape\":[2,3],\"data\":["
+                      "\"1.000000:2\",\"-inf:1\",\"nan:0\",\"inf:0\",\"0.000000:2\",\"nan:1\"]}]}"),
+              "%.*s", (int)out.size, out.data);
+}
+
 Test(v2_answer, classes_of_int64_are_compared_and_written_to_the_last_digit) {
     static int64_t values[] = {9007199254740992, 9007199254740993, INT64_MIN, INT64_MAX};
     struct tensor_spec spec = V2_SPEC("n", I64, 2, TENSOR_BATCH, 4);
