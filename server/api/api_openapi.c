@@ -81,6 +81,10 @@ static void write_rows(struct bytes *out, const char *member, const struct tenso
 }
 
 /* One tensor of V2. Where the batch stands the shape has the rows. */
+static bool is_bytes_alone(const struct tensor_spec *spec) {
+    return spec->dtype == TENSOR_F16 || spec->dtype == TENSOR_BF16;
+}
+
 static void write_tensor(struct bytes *out, const struct tensor_spec *spec, bool may_be_text) {
     bytes_text(
         out,
@@ -100,7 +104,37 @@ static void write_tensor(struct bytes *out, const struct tensor_spec *spec, bool
         }
         bytes_text(out, "]");
     }
-    bytes_text(out, "},\"data\":{\"type\":\"array\"}}}");
+    bytes_text(out, is_bytes_alone(spec) ? "}}}" : "},\"data\":{\"type\":\"array\"}}}");
+}
+
+enum { MOST_EXAMPLE_VALUES = 4096 };
+
+/* A request of one row of zeros, free sizes 1: "example":{...}, with a comma before it. Nothing where a tensor is too
+ * large for that, or travels as bytes alone. */
+static void write_example(struct bytes *out, const struct signature *signature) {
+    size_t start = out->size;
+    bytes_text(out, ",\"example\":{\"inputs\":[");
+    for (int i = 0; i < signature->input_count; i++) {
+        const struct tensor_spec *spec = &signature->inputs[i];
+        int64_t values = 1;
+        bytes_text(out, i > 0 ? ",{\"name\":" : "{\"name\":");
+        bytes_json_string(out, spec->name, strlen(spec->name));
+        bytes_printf(out, ",\"datatype\":\"%s\",\"shape\":[", v2_datatype_text(spec->dtype));
+        for (int d = 0; d < spec->shape.rank; d++) {
+            int64_t dim = spec->shape.dims[d] < 0 ? 1 : spec->shape.dims[d];
+            bytes_printf(out, "%s%" PRId64, d > 0 ? "," : "", dim);
+            values = dim == 0 || values > MOST_EXAMPLE_VALUES / dim ? 0 : values * dim;
+        }
+        if (values == 0 || is_bytes_alone(spec)) {
+            out->size = start;
+            return;
+        }
+        bytes_text(out, "],\"data\":[");
+        for (int64_t v = 0; v < values; v++)
+            bytes_printf(out, "%s%s", v > 0 ? "," : "", spec->dtype == TENSOR_BOOL ? "false" : "0");
+        bytes_text(out, "]}");
+    }
+    bytes_text(out, "]}");
 }
 
 static void write_tensors(struct bytes *out, const struct tensor_spec *specs, int count, bool is_answer) {
@@ -188,21 +222,31 @@ static const char *const read_codes[] = {"400", "404", "405", "501", "503", NULL
 static const char *const predict_codes[] = {"400", "404", "405", "408", "409", "413",
                                             "415", "500", "501", "503", "504", NULL};
 
+/* In what forms but JSON tensors come and go. */
+enum form {
+    JSON_ALONE,
+    ONE_TENSOR, /* as its elements, or an array with its head; where the model has one */
+    BEHIND_JSON /* bytes behind the JSON, as V2 has them */
+};
+
 /* What a path does. `%s` in the path is the model's name. Schemas: see write_bodies. */
 struct operation {
     const char *path, *summary;
     const char *request; /* NULL: a GET; "": a POST that needs no body */
     const char *answer;
-    bool is_binary; /* where the model has one tensor */
+    enum form form;
 };
 
-/* schema: a common one, or ".NAME" of the model. is_binary: also as the elements alone, or an array with its head. */
-static void write_bodies(struct bytes *out, const char *model, const char *schema, bool is_binary) {
-    bytes_printf(out, "\"content\":{\"application/json\":{\"schema\":{\"$ref\":\"#/components/schemas/%s%s\"}}",
+/* schema: a common one, or ".NAME" of the model. example: of a signature, or NULL. */
+static void write_bodies(struct bytes *out, const char *model, const char *schema, enum form form,
+                         const struct signature *example) {
+    bytes_printf(out, "\"content\":{\"application/json\":{\"schema\":{\"$ref\":\"#/components/schemas/%s%s\"}",
                  schema[0] == '.' ? model : "", schema);
-    if (is_binary)
-        bytes_text(out, ",\"application/octet-stream\":{},\"application/x-npy\":{}");
-    bytes_text(out, "}");
+    if (example)
+        write_example(out, example);
+    bytes_text(out, form == ONE_TENSOR    ? "},\"application/octet-stream\":{},\"application/x-npy\":{}}"
+                    : form == BEHIND_JSON ? "},\"application/octet-stream\":{}}"
+                                          : "}}");
 }
 
 static void write_parameters(struct bytes *out, const struct operation *operation) {
@@ -212,6 +256,8 @@ static void write_parameters(struct bytes *out, const struct operation *operatio
     bytes_text(out, "\"parameters\":[");
     for (int i = 0; i < (operation->request ? 5 : 2); i++)
         bytes_printf(out, "%s{\"$ref\":\"#/components/parameters/%s\"}", i > 0 ? "," : "", names[i]);
+    if (operation->form == BEHIND_JSON)
+        bytes_text(out, ",{\"$ref\":\"#/components/parameters/Inference-Header-Content-Length\"}");
     bytes_text(out, is_versioned ? ",{\"$ref\":\"#/components/parameters/version\"}]" : "]");
 }
 
@@ -227,11 +273,17 @@ static void write_operation(struct bytes *out, const struct operation *operation
     write_parameters(out, operation);
     if (operation->request && operation->request[0]) {
         bytes_text(out, ",\"requestBody\":{\"required\":true,");
-        write_bodies(out, model, operation->request, operation->is_binary && info->signature->input_count == 1);
+        bool has_one = info->signature->input_count == 1 || operation->form != ONE_TENSOR;
+        write_bodies(out, model, operation->request, has_one ? operation->form : JSON_ALONE,
+                     operation->form == BEHIND_JSON ? info->signature : NULL);
         bytes_text(out, "}");
     }
     bytes_text(out, ",\"responses\":{\"200\":{\"description\":\"done\",");
-    write_bodies(out, model, operation->answer, operation->is_binary && info->signature->output_count == 1);
+    if (operation->form == BEHIND_JSON)
+        bytes_text(out, "\"headers\":{\"Inference-Header-Content-Length\":{\"description\":\"bytes of JSON before the "
+                        "tensors' own, where there are such\",\"schema\":{\"type\":\"integer\"}}},");
+    bool gives_one = operation->form != ONE_TENSOR || info->signature->output_count == 1;
+    write_bodies(out, model, operation->answer, gives_one ? operation->form : JSON_ALONE, NULL);
     bytes_text(out, "}");
     if (strcmp(operation->path, "/") == 0)
         bytes_text(out, ",\"302\":{\"description\":\"to the status page, where Accept names text/html\"}");
@@ -242,24 +294,26 @@ static void write_operation(struct bytes *out, const struct operation *operation
 
 static void write_model(struct bytes *out, const struct version_info *info, bool is_default) {
     static const struct operation plain = {"/predict", "Predictions of the default model.", ".request", ".answer",
-                                           true};
+                                           ONE_TENSOR};
     static const struct operation operations[] = {
-        {"/models/%s/predict", "Predictions of this model.", ".request", ".answer", true},
+        {"/models/%s/predict", "Predictions of this model.", ".request", ".answer", ONE_TENSOR},
         {"/v1/models/%s:predict", "The same, for clients of KServe V1 and TensorFlow Serving.", ".v1_request",
-         ".v1_answer", false},
-        {"/v1/models/%s/versions/{version}:predict", "The same, of one version.", ".v1_request", ".v1_answer", false},
-        {"/v1/models/%s", "Its versions.", NULL, "v1_status", false},
-        {"/v1/models/%s/metadata", "What it takes and gives.", NULL, "v1_metadata", false},
+         ".v1_answer", JSON_ALONE},
+        {"/v1/models/%s/versions/{version}:predict", "The same, of one version.", ".v1_request", ".v1_answer",
+         JSON_ALONE},
+        {"/v1/models/%s", "Its versions.", NULL, "v1_status", JSON_ALONE},
+        {"/v1/models/%s/metadata", "What it takes and gives.", NULL, "v1_metadata", JSON_ALONE},
         {"/v2/models/%s/infer", "Predictions, for clients of the Open Inference Protocol.", ".v2_request", ".v2_answer",
-         false},
-        {"/v2/models/%s/versions/{version}/infer", "The same, of one version.", ".v2_request", ".v2_answer", false},
-        {"/v2/models/%s", "What it takes and gives.", NULL, "metadata", false},
-        {"/v2/models/%s/versions/{version}", "What a version takes and gives.", NULL, "metadata", false},
-        {"/v2/models/%s/ready", "Does it serve?", NULL, "ready", false},
-        {"/v2/models/%s/versions/{version}/ready", "Does the version serve?", NULL, "ready", false},
-        {"/v2/models/%s/config", "As Triton tells it.", NULL, "config", false},
-        {"/v2/models/%s/stats", "What was done, and how long it took.", NULL, "statistics", false},
-        {"/v2/models/%s/versions/{version}/stats", "What one version did.", NULL, "statistics", false},
+         BEHIND_JSON},
+        {"/v2/models/%s/versions/{version}/infer", "The same, of one version.", ".v2_request", ".v2_answer",
+         BEHIND_JSON},
+        {"/v2/models/%s", "What it takes and gives.", NULL, "metadata", JSON_ALONE},
+        {"/v2/models/%s/versions/{version}", "What a version takes and gives.", NULL, "metadata", JSON_ALONE},
+        {"/v2/models/%s/ready", "Does it serve?", NULL, "ready", JSON_ALONE},
+        {"/v2/models/%s/versions/{version}/ready", "Does the version serve?", NULL, "ready", JSON_ALONE},
+        {"/v2/models/%s/config", "As Triton tells it.", NULL, "config", JSON_ALONE},
+        {"/v2/models/%s/stats", "What was done, and how long it took.", NULL, "statistics", JSON_ALONE},
+        {"/v2/models/%s/versions/{version}/stats", "What one version did.", NULL, "statistics", JSON_ALONE},
     };
     if (is_default)
         write_operation(out, &plain, info);
@@ -269,14 +323,14 @@ static void write_model(struct bytes *out, const struct version_info *info, bool
 
 static void write_common(struct bytes *out) {
     static const struct operation operations[] = {
-        {"/", "Is the process alive?", NULL, "alive", false},
-        {"/v1/models", "The models' names.", NULL, "names", false},
-        {"/v2", "What this server is.", NULL, "server", false},
-        {"/v2/health/live", "Is the process alive?", NULL, "live", false},
-        {"/v2/health/ready", "Does every model serve?", NULL, "ready", false},
-        {"/v2/models", "The models' names.", NULL, "names", false},
-        {"/v2/models/stats", "What was done, and how long it took.", NULL, "statistics", false},
-        {"/v2/repository/index", "Every version there is.", "", "index", false},
+        {"/", "Is the process alive?", NULL, "alive", JSON_ALONE},
+        {"/v1/models", "The models' names.", NULL, "names", JSON_ALONE},
+        {"/v2", "What this server is.", NULL, "server", JSON_ALONE},
+        {"/v2/health/live", "Is the process alive?", NULL, "live", JSON_ALONE},
+        {"/v2/health/ready", "Does every model serve?", NULL, "ready", JSON_ALONE},
+        {"/v2/models", "The models' names.", NULL, "names", JSON_ALONE},
+        {"/v2/models/stats", "What was done, and how long it took.", NULL, "statistics", JSON_ALONE},
+        {"/v2/repository/index", "Every version there is.", "", "index", JSON_ALONE},
     };
     for (size_t i = 0; i < sizeof operations / sizeof operations[0]; i++)
         write_operation(out, &operations[i], NULL);

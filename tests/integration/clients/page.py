@@ -243,6 +243,24 @@ class Page(unittest.TestCase):
                             self.assertTrue(max(light) < 60 if dark else min(light) > 200, light)
                             self.assert_quiet(browser)
 
+    def test_long_names_fit(self):
+        name = "a-model-with-a-long-name-as-teams-and-their-tools-like-to-make-x"
+        with tempfile.TemporaryDirectory() as folder:
+            for one in (name, "b"):
+                shutil.copytree(DIGITS, pathlib.Path(folder) / one)
+            config = "models:\n" + "".join("  %s: {path: %s/%s}\n" % (one, folder, one) for one in (name, "b"))
+            with Server(None, config=config) as server:
+                for width in (WIDE, PHONE):
+                    with self.subTest(width=width), Browser(width) as browser:
+                        browser.open(server)
+                        browser.see("#models", name)
+                        browser.click("#config-all")
+                        browser.see("#config", "max_inflight_body_bytes", "default")
+                        self.assertLessEqual(browser.run("return document.documentElement.scrollWidth"), browser.width)
+                        cut = "return [...document.querySelectorAll('#config .scroll')].map((one) => one.scrollWidth - one.clientWidth)"
+                        (more,) = browser.run(cut)
+                        self.assertLessEqual(more, 1, "the configuration is wider than its card")
+
     def test_a_server_that_is_not_ready_or_gone_or_back_is_told(self):
         with Models() as models, models.serve(new_versions="serve") as server, Browser() as browser:
             browser.open(server)

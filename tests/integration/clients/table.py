@@ -42,7 +42,9 @@ Open Inference Protocol's own description of /v2 does; `protocol_description.py`
 one where it and the protocol's servers disagree.
 
 Refused on purpose: `load_model` and `unload_model`, since /admin does that; trace, logging and sequences, which are neither
-served nor advertised. Streams and shared memory are not called.
+served nor advertised. Streams and shared memory are not called. perf_analyzer's random
+data of BOOL and FP64 are no bools, and no numbers that float32 holds: for such inputs give it `--input-data zero` or a file. A
+model whose input has no dimension but the batch's it cannot ask.
 
 Goal: %s.
 %d calls: %d ok, %d failed (%s).
