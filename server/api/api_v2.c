@@ -48,9 +48,7 @@ static enum weir_status read_head(const struct request *request, struct decoder_
 
 static enum weir_status read_version(const char *text, const char **out, struct weir_error *err) {
     *out = text;
-    if (api_check_number(text, err) != WEIR_OK)
-        return err->status = WEIR_NOT_FOUND; /* such a path is nobody's */
-    return WEIR_OK;
+    return api_check_number(text, err);
 }
 
 static enum weir_status encode(struct prediction *prediction, struct protocol_answer *out, struct weir_error *err) {

@@ -93,7 +93,7 @@ static void head(struct exchange *exchange, const struct request *request) {
     (void)request;
     enum weir_status status = api_find_model(api, name, &only, &err);
     if (status == WEIR_OK)
-        status = api_check_number(wanted, &err) == WEIR_OK ? WEIR_OK : (err.status = WEIR_NOT_FOUND);
+        status = api_check_number(wanted, &err);
     bytes_text(body, "{\"model_stats\":[");
     for (int i = 0; i < catalog_model_count(api->catalog) && status == WEIR_OK; i++)
         if (!name[0] || i == only)

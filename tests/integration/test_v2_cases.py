@@ -83,8 +83,8 @@ class Metadata(V2Case):
         self.assertEqual(self.get("/v2/models").json(), {"models": ["digits"]})
 
     def test_models_and_versions_that_are_not_there(self):
-        for path, code in (("nope", 404), ("digits/versions/99", 404), ("digits/versions/1.0.0", 404),
-                           ("digits/versions/00", 404), ("digits/versions/x", 404)):
+        for path, code in (("nope", 404), ("digits/versions/99", 404), ("digits/versions/1.0.0", 400),
+                           ("digits/versions/00", 404), ("digits/versions/x", 400)):
             for end in ("", "/ready", "/config"):
                 answer = self.get("/v2/models/%s%s" % (path, end))
                 self.assertEqual(answer.status, code, path + end)
@@ -342,7 +342,7 @@ class Statistics(V2Case):
     def test_they_are_found_by_version_and_for_all(self):
         self.assertEqual(self.stats("/v2/models/digits/versions/1/stats"), self.stats())
         self.assertEqual(self.stats("/v2/models/stats"), self.stats())
-        for path, code in (("nope/stats", 404), ("digits/versions/7/stats", 404), ("digits/versions/x/stats", 404)):
+        for path, code in (("nope/stats", 404), ("digits/versions/7/stats", 404), ("digits/versions/x/stats", 400)):
             self.assertEqual(self.get("/v2/models/" + path).status, code)
 
 

@@ -4,7 +4,7 @@
 # (an eighth of the time); `deep` gives it all.
 set -uo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/../.." || exit 1
-LIMIT_SECONDS=400
+LIMIT_SECONDS=150
 PATHS=(--extra-arg={-Xclang,-analyzer-config,-Xclang,max-nodes=20000})
 case ${1:-} in
 "") ;;
