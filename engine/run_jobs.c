@@ -50,8 +50,9 @@ enum weir_status run_jobs(struct engine *engine, struct job *jobs, int count, st
     return status;
 }
 
-enum weir_status run_one_job(struct engine *engine, struct version *version, const struct tensor_dims *dims,
-                             struct job_tensor *inputs, struct job_tensor *outputs, struct weir_error *err) {
-    struct job job = {.version = version, .dims = *dims, .inputs = inputs, .outputs = outputs};
-    return run_jobs(engine, &job, 1, err);
+enum weir_status run_one_job(void *context, const struct tensor_dims *dims, struct job_tensor *inputs,
+                             struct job_tensor *outputs, struct weir_error *err) {
+    const struct job_runner *runner = context;
+    struct job job = {.version = runner->version, .dims = *dims, .inputs = inputs, .outputs = outputs};
+    return run_jobs(runner->engine, &job, 1, err);
 }

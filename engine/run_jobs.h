@@ -9,9 +9,12 @@
  * thread: any that may wait. */
 enum weir_status run_jobs(struct engine *engine, struct job *jobs, int count, struct weir_error *err) WEIR_CHECKED;
 
-/* The same for one job, as a struct self_test_runner wants it. */
-enum weir_status run_one_job(struct engine *engine, struct version *version, const struct tensor_dims *dims,
-                             struct job_tensor *inputs, struct job_tensor *outputs,
-                             struct weir_error *err) WEIR_CHECKED;
+/* The same for one job of the version; a struct self_test_runner can have it as its run. context: a job_runner. */
+struct job_runner {
+    struct engine *engine;
+    struct version *version;
+};
+enum weir_status run_one_job(void *context, const struct tensor_dims *dims, struct job_tensor *inputs,
+                             struct job_tensor *outputs, struct weir_error *err) WEIR_CHECKED;
 
 #endif

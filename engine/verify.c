@@ -10,17 +10,6 @@
 #include "engine/model/self_test.h"
 #include "engine/run_jobs.h"
 
-struct runner {
-    struct engine *engine;
-    struct version *version;
-};
-
-static enum weir_status run(void *context, const struct tensor_dims *dims, struct job_tensor *inputs,
-                            struct job_tensor *outputs, struct weir_error *err) {
-    const struct runner *runner = context;
-    return run_one_job(runner->engine, runner->version, dims, inputs, outputs, err);
-}
-
 static enum weir_status no_memory(struct weir_error *err) {
     return weir_fail(err, WEIR_NO_MEMORY, "no memory to verify a model");
 }
@@ -73,7 +62,7 @@ static enum weir_status read_samples(const struct verify_report *out, struct sam
 
 /* Samples whose outputs are being taken; left: bytes of them that may still be. */
 struct recording {
-    struct runner runner;
+    struct job_runner runner;
     const struct signature *signature;
     struct samples *samples;
     size_t left;
@@ -119,7 +108,8 @@ static enum weir_status run_alone(struct recording *recording, uint32_t sample, 
         if (recording->signature->inputs[i].batch_axis >= 0)
             inputs[i].data = (char *)inputs[i].data + sample * inputs[i].row_bytes;
     }
-    enum weir_status status = inputs && outputs ? run(&recording->runner, &dims, inputs, outputs, err) : no_memory(err);
+    enum weir_status status =
+        inputs && outputs ? run_one_job(&recording->runner, &dims, inputs, outputs, err) : no_memory(err);
     for (int i = 0; outputs && i < samples->output_count; i++) {
         if (status == WEIR_OK)
             status = take_output(recording, i, sample, &outputs[i], err);
@@ -174,13 +164,13 @@ static enum weir_status test(struct engine *engine, const struct samples *sample
         calloc((size_t)SELF_TEST_SIZES * (size_t)info.signature->output_count + 1, sizeof *cells);
     if (!cells)
         return no_memory(err);
-    struct runner context = {.engine = engine, .version = out->held};
+    struct job_runner jobs = {.engine = engine, .version = out->held};
     struct self_test_options options = {.signature = info.signature,
                                         .max_rows = info.batch_rows,
                                         .precision = engine_precision(engine),
                                         .cells = cells,
                                         .first = &out->first};
-    struct self_test_runner runner = {.context = &context, .run = run};
+    struct self_test_runner runner = {.context = &jobs, .run = run_one_job};
     struct self_test_report report;
     enum weir_status status = self_test_run(samples, &options, &runner, &report, err);
     enum weir_status kept = keep(cells, info.signature, out, err);

@@ -51,29 +51,18 @@ static enum weir_status plan_memory(const struct entry *entry, struct weir_error
                      entry->path, (unsigned long long)(needs >> 20), (unsigned long long)free_bytes >> 20);
 }
 
-/* A sample that runs as a job, as requests do. */
-struct proof {
-    struct catalog *catalog;
-    struct version *version;
-};
-
-static enum weir_status run_sample(void *context, const struct tensor_dims *dims, struct job_tensor *inputs,
-                                   struct job_tensor *outputs, struct weir_error *err) {
-    const struct proof *proof = context;
-    return run_one_job(proof->catalog->options.engine, proof->version, dims, inputs, outputs, err);
-}
-
+/* Runs the samples as jobs, as requests are. */
 static enum weir_status prove(struct catalog *catalog, struct version *version, const struct samples *samples,
                               struct self_test_report *report, struct weir_error *err) {
     *report = (struct self_test_report){.samples = 0};
     if (!samples)
         return WEIR_OK;
-    struct proof proof = {.catalog = catalog, .version = version};
+    struct job_runner jobs = {.engine = catalog->options.engine, .version = version};
     struct version_info info = engine_describe(version);
     struct self_test_options options = {.signature = info.signature,
                                         .max_rows = info.batch_rows,
                                         .precision = engine_precision(catalog->options.engine)};
-    struct self_test_runner runner = {.context = &proof, .run = run_sample};
+    struct self_test_runner runner = {.context = &jobs, .run = run_one_job};
     bool was_loading = atomic_exchange(&catalog->loading, true);
     enum weir_status status = self_test_run(samples, &options, &runner, report, err);
     atomic_store(&catalog->loading, was_loading);

@@ -52,7 +52,8 @@ Test(run_jobs, none_at_all_is_no_wait) {
 
 Test(run_jobs, one_job_gives_its_outputs) {
     const struct tensor_dims dims = {.rows = 1};
-    cr_assert_eq(run_one_job(engine, version, &dims, &inputs[7], &outputs[7], &error), WEIR_OK, "%s", error.text);
+    struct job_runner runner = {.engine = engine, .version = version};
+    cr_assert_eq(run_one_job(&runner, &dims, &inputs[7], &outputs[7], &error), WEIR_OK, "%s", error.text);
     cr_assert_eq(((const float *)outputs[7].data)[0], 10);
 }
 
