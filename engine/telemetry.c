@@ -16,7 +16,6 @@ enum { STALE_PERIODS = 5, LOST_READINGS = 2, STOP_WAIT_S = 2 };
 struct gpu {
     char bus_id[TELEMETRY_ID_BYTES];
     struct telemetry_reading reading; /* under lock */
-    struct telemetry_reading known;   /* under lock: of its texts, the last that were told */
     int64_t read_ns;                  /* under lock; 0: never */
     struct nvml_device *device;
     int lost_readings;
@@ -49,19 +48,22 @@ static void destroy(struct telemetry *telemetry) {
 }
 
 /* What a GPU is called does not change while it cannot be read. */
-static void note_text(char known[TELEMETRY_TEXT_BYTES], const char *text) {
-    if (text[0])
-        memcpy(known, text, TELEMETRY_TEXT_BYTES);
+static void keep_texts(struct telemetry_reading *to, const struct telemetry_reading *before) {
+    if (!to->name[0])
+        memcpy(to->name, before->name, sizeof to->name);
+    if (!to->uuid[0])
+        memcpy(to->uuid, before->uuid, sizeof to->uuid);
+    if (!to->driver[0])
+        memcpy(to->driver, before->driver, sizeof to->driver);
 }
 
 /* Returns whether the GPU is to be reported as lost, now. */
 static bool publish(struct telemetry *telemetry, struct gpu *gpu, const struct telemetry_reading *reading) {
     gpu->lost_readings = reading->lost ? gpu->lost_readings + (gpu->lost_readings <= LOST_READINGS) : 0;
     pthread_mutex_lock(&telemetry->lock);
+    struct telemetry_reading before = gpu->reading;
     gpu->reading = *reading;
-    note_text(gpu->known.name, reading->name);
-    note_text(gpu->known.uuid, reading->uuid);
-    note_text(gpu->known.driver, reading->driver);
+    keep_texts(&gpu->reading, &before);
     gpu->read_ns = clock_now_ns();
     bool report = gpu->lost_readings == LOST_READINGS && !telemetry->stopping && telemetry->options.lost;
     pthread_mutex_unlock(&telemetry->lock);
@@ -186,18 +188,15 @@ void telemetry_read(struct telemetry *telemetry, int gpu, int64_t now_ns, struct
     struct gpu *from = &telemetry->gpus[gpu];
     pthread_mutex_lock(&telemetry->lock);
     *out = from->reading;
-    struct telemetry_reading known = from->known;
     int64_t read_ns = from->read_ns;
     pthread_mutex_unlock(&telemetry->lock);
     if (read_ns > 0 && now_ns - read_ns > STALE_PERIODS * telemetry->options.period_ns) {
         char why[TELEMETRY_WHY_BYTES];
-        bool lost = out->lost;
+        struct telemetry_reading last = *out;
         snprintf(why, sizeof why, "NVML has not answered for %.1f s", (double)(now_ns - read_ns) / 1e9);
         telemetry_clear(out, why);
-        out->lost = lost;
+        out->lost = last.lost;
+        keep_texts(out, &last);
     }
     memcpy(out->bus_id, from->bus_id, sizeof out->bus_id);
-    memcpy(out->name, known.name, sizeof out->name);
-    memcpy(out->uuid, known.uuid, sizeof out->uuid);
-    memcpy(out->driver, known.driver, sizeof out->driver);
 }

@@ -165,6 +165,7 @@ static const double most[TELEMETRY_VALUES] = {
     [TELEMETRY_MEMORY_CLOCK] = 1e11,   [TELEMETRY_ECC_CORRECTED] = 1e18, [TELEMETRY_ECC_UNCORRECTED] = 1e18,
     [TELEMETRY_THROTTLE] = 0xFFFFFFFF,
 };
+
 static void put(struct questions *questions, int code, enum telemetry_value value, double number) {
     double least = value == TELEMETRY_MEMORY_TOTAL ? 1 : 0;
     if (good(questions, code) && number >= least && number <= most[value])
