@@ -120,28 +120,28 @@ struct reading {
     bool tells_length;  /* by Content-Length, or by having no body */
     size_t body_length; /* if so */
     bool is_chunked;
+    int status;     /* 0: it is no HTTP's */
     bool has_ended; /* the peer sends no more */
 };
 
 static void look_for_head(struct reading *reading) {
-    static const char name[] = "\r\ncontent-length:";
-    const char *end = strstr(reading->text, "\r\n\r\n");
+    char value[32];
+    char *end = strstr(reading->text, "\r\n\r\n");
     if (!end)
         return;
-    int status = 0;
     reading->head_size = (size_t)(end + 4 - reading->text);
-    sscanf(reading->text, "HTTP/1.%*1[01] %3d", &status);
-    const char *coding = strcasestr(reading->text, "\r\ntransfer-encoding: chunked\r\n");
-    reading->is_chunked = coding && coding < end;
-    if (status == 204 || status == 304) { /* RFC 9112, 6.3: whatever the head says */
+    const struct http_answer head = {.text = reading->text, .body = end + 4};
+    if (sscanf(reading->text, "HTTP/1.%*1[01] %3d", &reading->status) != 1)
+        reading->status = 0;
+    if (reading->status == 204 || reading->status == 304) { /* RFC 9112, 6.3: whatever the head says */
         reading->tells_length = true;
-        reading->is_chunked = false;
         return;
     }
-    const char *length = strcasestr(reading->text, name);
-    reading->tells_length = !reading->is_chunked && length && length < end;
+    reading->is_chunked =
+        http_client_header(&head, "transfer-encoding", value, sizeof value) && strcasecmp(value, "chunked") == 0;
+    reading->tells_length = !reading->is_chunked && http_client_header(&head, "content-length", value, sizeof value);
     if (reading->tells_length)
-        reading->body_length = strtoul(length + sizeof name - 1, NULL, 10);
+        reading->body_length = strtoul(value, NULL, 10);
 }
 
 /* Walks over the chunks of a body. With `out` it copies what they hold, which may be the body itself, and *held is its
@@ -264,14 +264,13 @@ enum weir_status http_client_ask(const struct http_question *question, struct ht
     struct addrinfo *addresses = NULL;
     struct reading reading = {.most = question->most_bytes};
     enum weir_status result = WEIR_OK;
-    int status = 0;
     int fault = getaddrinfo(target->host, target->port, &hints, &addresses);
     if (fault != 0)
         return weir_fail(err, WEIR_IO, "%s: %s", target->host, gai_strerror(fault));
     http_client_authority(target, authority);
     if (!exchange(question, addresses, authority, &reading) && errno != EPROTO)
         result = weir_fail(err, WEIR_IO, "%s: %s", authority, strerror(errno));
-    else if (reading.head_size == 0 || sscanf(reading.text, "HTTP/1.%*1[01] %3d", &status) != 1 || status < 100)
+    else if (reading.status < 100)
         result = weir_fail(err, WEIR_IO, "%s: does not speak HTTP", authority);
     freeaddrinfo(addresses);
     if (result != WEIR_OK) {
@@ -285,7 +284,7 @@ enum weir_status http_client_ask(const struct http_question *question, struct ht
         reading.size = reading.head_size + held;
         reading.text[reading.size] = 0;
     }
-    *out = (struct http_answer){.status = status,
+    *out = (struct http_answer){.status = reading.status,
                                 .is_whole = whole,
                                 .text = reading.text,
                                 .body = reading.text + reading.head_size,
