@@ -80,11 +80,12 @@ static void write_rows(struct bytes *out, const char *member, const struct tenso
     bytes_text(out, "}}}");
 }
 
-/* One tensor of V2. Where the batch stands the shape has the rows. */
+/* V2 has no JSON for the elements of these types. */
 static bool is_bytes_alone(const struct tensor_spec *spec) {
     return spec->dtype == TENSOR_F16 || spec->dtype == TENSOR_BF16;
 }
 
+/* One tensor of V2. Where the batch stands the shape has the rows. */
 static void write_tensor(struct bytes *out, const struct tensor_spec *spec, bool may_be_text) {
     bytes_text(
         out,
@@ -249,6 +250,10 @@ static void write_bodies(struct bytes *out, const char *model, const char *schem
                                           : "}}");
 }
 
+static enum form form_of(const struct operation *operation, int tensors) {
+    return operation->form == ONE_TENSOR && tensors != 1 ? JSON_ALONE : operation->form;
+}
+
 static void write_parameters(struct bytes *out, const struct operation *operation) {
     static const char *const names[] = {"X-Request-Id", "traceparent", "X-Request-Timeout-Ms", "X-Priority",
                                         "X-Server-Timing"};
@@ -273,8 +278,7 @@ static void write_operation(struct bytes *out, const struct operation *operation
     write_parameters(out, operation);
     if (operation->request && operation->request[0]) {
         bytes_text(out, ",\"requestBody\":{\"required\":true,");
-        bool has_one = info->signature->input_count == 1 || operation->form != ONE_TENSOR;
-        write_bodies(out, model, operation->request, has_one ? operation->form : JSON_ALONE,
+        write_bodies(out, model, operation->request, form_of(operation, info ? info->signature->input_count : 0),
                      operation->form == BEHIND_JSON ? info->signature : NULL);
         bytes_text(out, "}");
     }
@@ -282,8 +286,7 @@ static void write_operation(struct bytes *out, const struct operation *operation
     if (operation->form == BEHIND_JSON)
         bytes_text(out, "\"headers\":{\"Inference-Header-Content-Length\":{\"description\":\"bytes of JSON before the "
                         "tensors' own, where there are such\",\"schema\":{\"type\":\"integer\"}}},");
-    bool gives_one = operation->form != ONE_TENSOR || info->signature->output_count == 1;
-    write_bodies(out, model, operation->answer, gives_one ? operation->form : JSON_ALONE, NULL);
+    write_bodies(out, model, operation->answer, form_of(operation, info ? info->signature->output_count : 0), NULL);
     bytes_text(out, "}");
     if (strcmp(operation->path, "/") == 0)
         bytes_text(out, ",\"302\":{\"description\":\"to the status page, where Accept names text/html\"}");
