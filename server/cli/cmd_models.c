@@ -41,7 +41,7 @@ static bool put_refusal(const cJSON *json) {
     if (!*error)
         return false;
     fputs("weir: ", stderr);
-    models_show_text(stderr, error);
+    command_show_text(stderr, error);
     fputs(strcmp(error, "no such path") == 0 ? ": is this the port of admin_listen?\n" : "\n", stderr);
     return true;
 }
@@ -102,7 +102,7 @@ static void show_done(const cJSON *json) {
     if (version > 0)
         printf(" v%.0f", version);
     fputs(*models_show_string(json, "model") ? ": " : "", stdout);
-    models_show_text(stdout, models_show_string(json, "result"));
+    command_show_text(stdout, models_show_string(json, "result"));
     putchar('\n');
 }
 

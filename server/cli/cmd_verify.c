@@ -7,7 +7,6 @@
 #include "engine/openmp.h"
 #include "engine/verify.h"
 #include "server/cli/command.h"
-#include "server/cli/models_show.h"
 #include "server/engine_options.h"
 #include "server/exit_code.h"
 
@@ -47,10 +46,10 @@ static int code_of(enum weir_status status) {
 
 static void show_text(const struct verify_report *report, const struct engine_status *device, const char *precision) {
     printf("model    %s, version %" PRIu64 ": ", report->model, report->version);
-    models_show_text(stdout, report->path);
+    command_show_text(stdout, report->path);
     printf("\ndevice   %s, %s: %s\nsamples  %u in ", device->device, precision, device->device_description,
            report->samples);
-    models_show_text(stdout, report->samples_path);
+    command_show_text(stdout, report->samples_path);
     if (report->samples_alone < report->samples)
         printf(", %u of them alone too", report->samples_alone);
     puts("\n\nrows  batches  worst error  allowed    off  output");
@@ -58,7 +57,7 @@ static void show_text(const struct verify_report *report, const struct engine_st
         const struct verify_line *line = &report->lines[i];
         printf("%4u  %7u  %11.3g  %7.2g  %5" PRIu64 "  ", line->rows, line->runs, line->error, line->allowed,
                line->off);
-        models_show_text(stdout, line->output);
+        command_show_text(stdout, line->output);
         putchar('\n');
     }
     putchar('\n');
@@ -67,7 +66,7 @@ static void show_text(const struct verify_report *report, const struct engine_st
         return;
     }
     fputs("not ok: ", stdout);
-    models_show_text(stdout, report->first.text);
+    command_show_text(stdout, report->first.text);
     putchar('\n');
 }
 

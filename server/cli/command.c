@@ -123,3 +123,8 @@ int command_misuse(const struct command *command, const char *format, ...) {
     fprintf(stderr, "\nweir: `weir help %s` explains the command\n", command->name);
     return EXIT_CODE_USAGE;
 }
+
+void command_show_text(FILE *out, const char *text) {
+    for (; *text; text++)
+        putc((unsigned char)*text < 0x20 || *text == 0x7F ? ' ' : *text, out);
+}

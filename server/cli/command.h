@@ -3,6 +3,7 @@
 #define WEIR_SERVER_CLI_COMMAND_H
 
 #include <stdbool.h>
+#include <stdio.h>
 
 #include "config/config.h"
 
@@ -32,6 +33,9 @@ struct config_sources command_sources(int argc, char **argv);
 
 /* Prints the problems of at least this severity on stderr, as `weir: FILE:LINE: key: text`. */
 void command_print_problems(const struct config_problems *problems, enum config_severity least);
+
+/* Prints text without what could upset a terminal. */
+void command_show_text(FILE *out, const char *text);
 
 /* Prints `weir: text` and a pointer to the help of the command on stderr. Returns EXIT_CODE_USAGE. */
 int command_misuse(const struct command *command, const char *format, ...) __attribute__((format(printf, 2, 3)));

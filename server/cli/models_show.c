@@ -4,6 +4,8 @@
 #include <stdbool.h>
 #include <string.h>
 
+#include "server/cli/command.h"
+
 enum { MODEL, VERSION, STATE, TRAFFIC, COLUMN_COUNT, CELL_BYTES = 96, QUIET_MOST = 4 };
 
 /* A line of the table. The reason, which may be long, stands last. */
@@ -28,11 +30,6 @@ static bool is_true(const cJSON *object, const char *name) {
 
 static const cJSON *member(const cJSON *object, const char *name) {
     return cJSON_GetObjectItemCaseSensitive(object, name);
-}
-
-void models_show_text(FILE *out, const char *text) {
-    for (; *text; text++)
-        putc((unsigned char)*text < 0x20 || *text == 0x7F ? ' ' : *text, out);
 }
 
 /* What the version gets of the model's requests. */
@@ -80,12 +77,12 @@ static void put_row(const struct row *row, const int *widths) {
         int before = i == VERSION && pad > 0 ? pad : 0;
         if (row->cells[i][0])
             printf("%*s", owed + before, "");
-        models_show_text(stdout, row->cells[i]);
+        command_show_text(stdout, row->cells[i]);
         owed = (row->cells[i][0] ? 0 : owed + before) + (pad > before ? pad - before : 0) + 2;
     }
     if (row->reason[0])
         printf("%*s", owed, "");
-    models_show_text(stdout, row->reason);
+    command_show_text(stdout, row->reason);
     putchar('\n');
 }
 
@@ -152,12 +149,12 @@ void models_show_table(const cJSON *models) {
         const char *problem = models_show_string(model, "problem"), *last = models_show_string(model, "last_rollout");
         if (*problem && cJSON_GetArraySize(member(model, "versions")) > 0) {
             printf("%s: ", models_show_string(model, "name"));
-            models_show_text(stdout, problem);
+            command_show_text(stdout, problem);
             putchar('\n');
         }
         if (*last) {
             printf("%s: the last rollout: ", models_show_string(model, "name"));
-            models_show_text(stdout, last);
+            command_show_text(stdout, last);
             putchar('\n');
         }
     }
@@ -167,7 +164,7 @@ static void put_line(const char *title, const char *text) {
     if (!*text)
         return;
     printf("  %-14s", title);
-    models_show_text(stdout, text);
+    command_show_text(stdout, text);
     putchar('\n');
 }
 

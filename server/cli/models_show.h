@@ -11,9 +11,6 @@ void models_show_table(const cJSON *models);
 /* Prints one model with the figures of its rollout. */
 void models_show_status(const cJSON *model);
 
-/* Prints text without what could upset a terminal. */
-void models_show_text(FILE *out, const char *text);
-
 /* A member as text or number; "" and NAN where there is none of that type. */
 const char *models_show_string(const cJSON *object, const char *name);
 double models_show_number(const cJSON *object, const char *name);
