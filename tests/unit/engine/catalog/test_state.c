@@ -129,23 +129,24 @@ Test(state, where_new_versions_wait_a_mended_one_is_ready_and_waits) {
     cr_assert_eq(catalog_case_stable(&test), 1);
 }
 
-Test(state, a_candidate_that_was_lost_comes_as_a_new_one_when_its_files_change) {
+/* A rollout of version 2, whose files are gone when the server starts again. */
+static void lose_candidate(void) {
     choose_one();
     cr_assert_eq(start(2, "10%"), WEIR_OK);
     catalog_case_close(&test);
     model_files_delete("2");
     cr_assert_eq(catalog_case_open(&test), WEIR_OK);
+}
+
+Test(state, a_candidate_that_was_lost_comes_as_a_new_one_when_its_files_change) {
+    lose_candidate();
     cr_assert_eq(catalog_case_stable(&test), 1);
     model_files_version("2", 3, "N");
     catalog_case_wait_stable(&test, 2);
 }
 
 Test(state, a_candidate_that_was_lost_does_not_serve_when_the_same_files_come_back) {
-    choose_one();
-    cr_assert_eq(start(2, "10%"), WEIR_OK);
-    catalog_case_close(&test);
-    model_files_delete("2");
-    cr_assert_eq(catalog_case_open(&test), WEIR_OK);
+    lose_candidate();
     cr_assert_eq(catalog_case_stable(&test), 1);
     model_files_version("2", 2, "N");
     while (view().versions[0].number != 2 || !view().versions[0].rejected)
@@ -157,11 +158,7 @@ Test(state, a_candidate_that_was_lost_does_not_serve_when_the_same_files_come_ba
 }
 
 Test(state, a_candidate_that_is_gone_after_a_restart_is_rolled_back) {
-    choose_one();
-    cr_assert_eq(start(2, "10%"), WEIR_OK);
-    catalog_case_close(&test);
-    model_files_delete("2");
-    cr_assert_eq(catalog_case_open(&test), WEIR_OK);
+    lose_candidate();
     cr_assert_eq(view().candidate, 0);
     cr_assert_str_eq(view().last, "version 2 was rolled back: version 2 is not ready after a restart");
 }
